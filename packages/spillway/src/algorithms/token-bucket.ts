@@ -1,0 +1,239 @@
+import type { Algorithm } from "./bucket.ts";
+
+/** A token bucket policy as integers. Build it with {@link tokenBucketShape}. */
+export interface TokenBucketShape {
+  readonly kind: "token-bucket";
+  /** Level units that make one token. */
+  readonly unitsPerToken: number;
+  /** Level units that one tick brings. */
+  readonly unitsPerTick: number;
+  /** The length of a tick; 1 unless burst x period would pass 2^53. */
+  readonly tickUs: number;
+  /** Capacity in tokens. Whole for a policy; a backstop's share of one may be a fraction. */
+  readonly burst: number;
+  /** Time from empty to full. */
+  readonly fullUs: number;
+}
+
+/** Tokens leased at about one time: how many are unsettled, the lease that opened the escrow, and when they die. */
+export interface Escrow {
+  tokens: number;
+  id: number;
+  deathUs: number;
+}
+
+/** One bucket. `level` may be negative (debt), down to minus the burst. */
+export interface TokenBucketState {
+  readonly kind: "token-bucket";
+  level: number;
+  timeUs: number;
+  unitsPerToken: number;
+  /** The longest time to full among the policies this bucket has lived under; its expiry rests on it. */
+  fullUs: number;
+  older: Escrow;
+  newer: Escrow;
+  /** Demand of all replicas, in tokens, decayed over `2 x` the drain time. */
+  demand: number;
+}
+
+const LARGEST_LEVEL = Number.MAX_SAFE_INTEGER;
+
+/**
+ * `limit` tokens per `periodUs`, holding up to `burst`. The rate is exact where burst x period fits 2^53 after reduction;
+ * elsewhere a tick of several microseconds makes it fit, and the rate is low by less than burst / 2^53 of itself.
+ */
+export function tokenBucketShape(limit: number, periodUs: number, burst: number): TokenBucketShape {
+  const divisor = greatestCommonDivisor(limit, periodUs);
+  const unitsPerTick = limit / divisor;
+  const reducedPeriodUs = periodUs / divisor;
+  const tickUs = smallestTickUs(reducedPeriodUs, burst);
+  const unitsPerToken = Math.ceil(reducedPeriodUs / tickUs);
+  const fullUs = Math.ceil((burst * unitsPerToken) / unitsPerTick) * tickUs;
+  return { kind: "token-bucket", unitsPerToken, unitsPerTick, tickUs, burst, fullUs };
+}
+
+function smallestTickUs(periodUs: number, burst: number): number {
+  const least = Math.max(1, Math.ceil((burst * periodUs) / LARGEST_LEVEL));
+  // A tick that divides the period keeps the rate exact; one is close by for any period made of whole milliseconds.
+  for (let tickUs = least; tickUs <= least + 1000; tickUs++) if (periodUs % tickUs === 0) return tickUs;
+  return burst * Math.ceil(periodUs / least) <= LARGEST_LEVEL ? least : least + 1;
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}
+
+/**
+ * The token bucket, the same machine as GCRA, with an escrow for tokens that replicas hold as leases.
+ *
+ * A level is kept in units of `1 / unitsPerToken` token, so that `unitsPerTick` units per tick of `tickUs` microseconds
+ * refill it without a fraction. `lua/lib/token-bucket.lua` computes the same, number for number; the model tests hold the
+ * two together.
+ */
+export const tokenBucket: Algorithm<TokenBucketShape, TokenBucketState> = {
+  open: (shape, nowUs) => ({
+    kind: "token-bucket",
+    level: fullLevel(shape),
+    timeUs: nowUs,
+    unitsPerToken: shape.unitsPerToken,
+    fullUs: shape.fullUs,
+    older: { tokens: 0, id: 0, deathUs: 0 },
+    newer: { tokens: 0, id: 0, deathUs: 0 },
+    demand: 0,
+  }),
+
+  copy: (state) => ({ ...state, older: { ...state.older }, newer: { ...state.newer } }),
+
+  /**
+   * Refills in pieces, each under the escrow that was alive in it. Must come before anything else of a call, and before
+   * settlement above all: tokens spent from a lease made no room for a refill that happened before they were reported.
+   */
+  advance(state, shape, nowUs) {
+    if (state.unitsPerToken !== shape.unitsPerToken) {
+      state.level = rescaled(state.level, state.unitsPerToken, shape.unitsPerToken);
+      state.unitsPerToken = shape.unitsPerToken;
+    }
+    state.fullUs = Math.max(state.fullUs, shape.fullUs);
+    if (nowUs < state.timeUs) {
+      const back = state.timeUs - nowUs;
+      state.older.deathUs -= back;
+      state.newer.deathUs -= back;
+      state.timeUs = nowUs;
+    }
+    for (const escrow of [state.older, state.newer]) {
+      if (escrow.tokens > 0 && escrow.deathUs <= nowUs) {
+        refillTo(state, shape, escrow.deathUs);
+        escrow.tokens = 0;
+      }
+    }
+    refillTo(state, shape, nowUs);
+    state.level = Math.max(state.level, -fullLevel(shape));
+  },
+
+  fits: (state, shape, cost) => cost === 0 || cost * shape.unitsPerToken <= state.level,
+
+  charge(state, shape, cost) {
+    state.level -= cost * shape.unitsPerToken;
+  },
+
+  adjust(state, shape, tokens) {
+    const moved = state.level + tokens * shape.unitsPerToken;
+    if (tokens > 0) state.level = Math.max(state.level, Math.min(moved, ceilingOf(state, shape)));
+    else state.level = Math.max(moved, -fullLevel(shape));
+  },
+
+  reset(state, shape) {
+    state.level = ceilingOf(state, shape);
+  },
+
+  /** A cost that the escrow stands in the way of waits for the escrow's death first. */
+  waitUs(state, shape, cost, nowUs) {
+    if (tokenBucket.fits(state, shape, cost)) return 0;
+    if (cost > shape.burst) return Number.POSITIVE_INFINITY;
+    let level = state.level;
+    let fromUs = state.timeUs;
+    let free = shape.burst - escrowed(state);
+    for (const escrow of [state.older, state.newer]) {
+      if (cost <= free) break;
+      if (escrow.tokens === 0) continue;
+      const ticks = Math.max(0, Math.floor((escrow.deathUs - fromUs) / shape.tickUs));
+      level = Math.min(level + shape.unitsPerTick * ticks, Math.max(0, Math.floor(free * shape.unitsPerToken)));
+      fromUs = Math.max(fromUs, escrow.deathUs);
+      free += escrow.tokens;
+    }
+    const ticks = Math.max(0, Math.ceil((cost * shape.unitsPerToken - level) / shape.unitsPerTick));
+    return fromUs + ticks * shape.tickUs - nowUs;
+  },
+
+  remaining: (state, shape) => Math.max(0, Math.floor(state.level / shape.unitsPerToken)),
+
+  /** The time to full, the debt's time and the rest of the escrow's life together. */
+  expiryMs(state, shape, nowUs) {
+    const debtUs = Math.ceil(Math.max(0, -state.level) / shape.unitsPerTick) * shape.tickUs;
+    let escrowUs = 0;
+    for (const escrow of [state.older, state.newer]) {
+      if (escrow.tokens > 0) escrowUs = Math.max(escrowUs, escrow.deathUs - nowUs);
+    }
+    return Math.ceil((state.fullUs + debtUs + escrowUs) / 1000) + 1;
+  },
+
+  capacity: (shape) => shape.burst,
+};
+
+/** Tokens leased and neither settled nor dead. */
+export function escrowed(state: TokenBucketState): number {
+  return state.older.tokens + state.newer.tokens;
+}
+
+/**
+ * Closes `settled` leased tokens of lease `id`, of which `returned` were not spent and go back on the shelf. A lease that
+ * this bucket does not know, or no longer holds so much of, settles only what is there.
+ */
+export function settleLease(
+  state: TokenBucketState,
+  shape: TokenBucketShape,
+  id: number,
+  settled: number,
+  returned: number,
+): void {
+  for (const escrow of [state.older, state.newer]) {
+    if (escrow.id !== id || escrow.tokens === 0) continue;
+    const closed = Math.min(settled, escrow.tokens);
+    escrow.tokens -= closed;
+    state.level += Math.min(returned, closed) * shape.unitsPerToken;
+    state.level = Math.min(state.level, ceilingOf(state, shape));
+    return;
+  }
+}
+
+/**
+ * Moves `tokens` (at most what is on the shelf) from the level to the escrow for `lifeUs` and returns the lease's id. The
+ * life of tokens already in the escrow that these join is only ever lengthened.
+ */
+export function grantLease(
+  state: TokenBucketState,
+  shape: TokenBucketShape,
+  tokens: number,
+  lifeUs: number,
+  nowUs: number,
+): number {
+  const { older, newer } = state;
+  if (older.tokens === 0 || newer.tokens === 0) {
+    const lastId = Math.max(older.id, newer.id);
+    if (newer.tokens > 0) Object.assign(older, newer);
+    Object.assign(newer, { tokens: 0, id: Math.max(nowUs, lastId + 1), deathUs: 0 });
+  }
+  newer.deathUs = Math.max(newer.deathUs, older.tokens > 0 ? older.deathUs : 0, nowUs + lifeUs);
+  newer.tokens += tokens;
+  state.level -= tokens * shape.unitsPerToken;
+  return newer.id;
+}
+
+function fullLevel(shape: TokenBucketShape): number {
+  return Math.floor(shape.burst * shape.unitsPerToken);
+}
+
+/** Refill stops where level + escrow would pass the burst. */
+function ceilingOf(state: TokenBucketState, shape: TokenBucketShape): number {
+  return Math.max(0, Math.floor((shape.burst - escrowed(state)) * shape.unitsPerToken));
+}
+
+function refillTo(state: TokenBucketState, shape: TokenBucketShape, atUs: number): void {
+  const ceiling = ceilingOf(state, shape);
+  const ticks = Math.floor((atUs - state.timeUs) / shape.tickUs);
+  state.level += shape.unitsPerTick * ticks;
+  if (state.level >= ceiling) {
+    state.level = ceiling;
+    state.timeUs = atUs;
+  } else {
+    state.timeUs += ticks * shape.tickUs;
+  }
+}
+
+/** A level in another scale, rounded down, so that flapping between two policies adds nothing. */
+function rescaled(level: number, from: number, to: number): number {
+  const tokens = Math.floor(level / from);
+  const rest = (level - tokens * from) * to;
+  const inexact = rest > LARGEST_LEVEL ? 1 : 0;
+  return tokens * to + Math.max(0, Math.floor(rest / from) - inexact);
+}

@@ -1,0 +1,50 @@
+/** Who decided: a leased token, the store, a remembered refusal, or what stands in for a store that cannot answer. */
+export type DecisionSource = "lease" | "store" | "denial-cache" | "backstop" | "open" | "closed";
+
+/** `"limited"`: over the limit for now. `"never"`: the cost cannot fit, whenever. `"blocked"`: shut out by `block()`. */
+export type RefusalReason = "limited" | "never" | "blocked";
+
+/** How one policy stands after a decision. */
+export interface PolicyStatus {
+  readonly policy: string;
+  readonly limit: number;
+  readonly periodMs: number;
+  /** Whole tokens left: a lower bound of what the caller may take next. */
+  readonly remaining: number;
+  /** Time until at least one more token is there; 0 when full. */
+  readonly refillAfterMs: number;
+  /** Time until the policy is as if unused. */
+  readonly resetAfterMs: number;
+  /** Time until the same cost fits this policy: 0 when it did, `Infinity` when it never can. */
+  readonly retryAfterMs: number;
+}
+
+interface DecisionBase {
+  readonly key: string;
+  /** The cost asked for, one per policy in the order of `policies`. */
+  readonly costs: readonly number[];
+  /** The name of the binding policy: the one that refuses longest or, when admitted, has the least left. */
+  readonly policy: string;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetAfterMs: number;
+  readonly source: DecisionSource;
+  /** Whether the store had no part in it, because it cannot answer. */
+  readonly degraded: boolean;
+  readonly policies: readonly PolicyStatus[];
+}
+
+/** The request goes in, and its cost is taken from every policy. */
+export interface AllowedDecision extends DecisionBase {
+  readonly allowed: true;
+}
+
+/** The request stays out, and no policy is charged. */
+export interface RefusedDecision extends DecisionBase {
+  readonly allowed: false;
+  readonly reason: RefusalReason;
+  /** When to come back; `Infinity` for `"never"`. A caller that comes back alone after it is admitted. */
+  readonly retryAfterMs: number;
+}
+
+export type Decision = AllowedDecision | RefusedDecision;
