@@ -125,10 +125,10 @@ describe("a fault is named with file and line, and nothing is written", () => {
   ];
 
   it.each(faults)("%s", (fixture, messages) => {
-    const outcome = build(fixture, "never.ts");
+    const outcome = build(fixture, `${fixture}.ts`);
     expect(outcome.errors).toEqual(messages.map((message) => `${FIXTURES}/${message}`));
     expect(outcome.exitCode).toBe(1);
-    expect(() => readFileSync(join(folder, "never.ts"))).toThrow("ENOENT");
+    expect(() => readFileSync(join(folder, `${fixture}.ts`))).toThrow("ENOENT");
   });
 
   it("no-scripts", () => {
