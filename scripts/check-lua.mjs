@@ -23,13 +23,15 @@ export function houseFaults(script) {
     const code = withoutComment(text);
     const at = `${file}:${line}`;
     for (const [, , command, computed, argument = ""] of code.matchAll(CALL)) {
-      if (computed !== undefined) faults.push(`${at}: the command of redis.call must be written out, got ${computed.trim()}`);
+      if (computed !== undefined)
+        faults.push(`${at}: the command of redis.call must be written out, got ${computed.trim()}`);
       else if (!KEYLESS_COMMANDS.has(command.toUpperCase()) && !KEY_ARGUMENT.test(argument.trim()))
         faults.push(`${at}: ${command} must take its key from KEYS[...], unpack(KEYS) or a parameter "key"`);
     }
     if (/\bkey\s*=(?!=)\s*(?!KEYS\s*\[)/.test(code)) faults.push(`${at}: only KEYS[...] may become a "key"`);
     const bare = code.replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g, '""');
-    if (/\btostring\b/.test(bare)) faults.push(`${at}: tostring cuts a time to 14 digits; pass numbers, or use string.format("%.0f")`);
+    if (/\btostring\b/.test(bare))
+      faults.push(`${at}: tostring cuts a time to 14 digits; pass numbers, or use string.format("%.0f")`);
     if (/\.\./.test(bare.replace(/\.\.\./g, "")) && !/\b(?:error|error_reply)\s*\(/.test(bare))
       faults.push(`${at}: ".." cuts a time to 14 digits; it is allowed in error texts only`);
   }
@@ -53,7 +55,8 @@ function luacheckFaults(script) {
     const source = script.lines[Number(found[1]) - 2] ?? { file: script.file, line: 1 };
     faults.push(`${source.file}:${source.line}:${found[2]}: ${found[3]} [in ${script.name}]`);
   }
-  if (run.status !== 0 && faults.length === 0) faults.push(`luacheck failed on ${script.file}: ${run.stdout}${run.stderr}`);
+  if (run.status !== 0 && faults.length === 0)
+    faults.push(`luacheck failed on ${script.file}: ${run.stdout}${run.stderr}`);
   return faults;
 }
 
@@ -65,8 +68,13 @@ function luacheckWorks() {
 function installLuacheck() {
   if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return;
   console.log("luacheck is not installed; installing the Debian package lua-check with apt-get ...");
-  const options = { stdio: ["ignore", "ignore", "inherit"], timeout: 300_000, env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } };
-  const install = () => spawnSync("apt-get", ["install", "-y", "-q", "--no-install-recommends", "lua-check"], options).status === 0;
+  const options = {
+    stdio: ["ignore", "ignore", "inherit"],
+    timeout: 300_000,
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+  };
+  const install = () =>
+    spawnSync("apt-get", ["install", "-y", "-q", "--no-install-recommends", "lua-check"], options).status === 0;
   if (!install()) {
     spawnSync("apt-get", ["update", "-q"], options);
     install();
@@ -83,12 +91,15 @@ function main() {
   if (luacheckWorks()) {
     for (const script of scripts) for (const fault of luacheckFaults(script)) found.add(fault);
   } else {
-    console.error("luacheck is not installed, so the Lua scripts were not linted. Debian and Ubuntu: apt-get install lua-check");
+    console.error(
+      "luacheck is not installed, so the Lua scripts were not linted. Debian and Ubuntu: apt-get install lua-check",
+    );
     if (process.env.CI) process.exitCode = 1;
   }
   for (const fault of found) console.error(fault);
   if (found.size > 0) process.exitCode = 1;
-  else if (process.exitCode === undefined) console.log(`${scripts.length} Lua script${scripts.length === 1 ? "" : "s"} checked`);
+  else if (process.exitCode === undefined)
+    console.log(`${scripts.length} Lua script${scripts.length === 1 ? "" : "s"} checked`);
 }
 
 main();

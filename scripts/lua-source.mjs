@@ -73,15 +73,17 @@ class Flattening {
       const at = `${file}:${index + 1}`;
       const include = INCLUDE.exec(text);
       if (include) lines.push(...this.include(include[1], named, at));
-      else if (/\[=*\[/.test(text)) this.faults.push(`${at}: long brackets ([[ ... ]]) are not read here; use -- and quotes`);
+      else if (/\[=*\[/.test(text))
+        this.faults.push(`${at}: long brackets ([[ ... ]]) are not read here; use -- and quotes`);
       else if (text !== "" && !COMMENT.test(text)) lines.push({ file, line: index + 1, text });
     }
     return lines;
   }
 
   include(name, named, at) {
-    const { root, label, faults, used, expanded, open } = this;
-    if (!FRAGMENT_NAME.test(name)) return this.fault(`${at}: an include has the form "-- @include lib/name", got "${name}"`);
+    const { root, label, used, expanded, open } = this;
+    if (!FRAGMENT_NAME.test(name))
+      return this.fault(`${at}: an include has the form "-- @include lib/name", got "${name}"`);
     if (open.includes(name)) return this.fault(`${at}: circular include: ${[...open, name].join(" -> ")}`);
     if (named.has(name)) return this.fault(`${at}: ${name} is included twice in this file`);
     const path = join(root, `${name}.lua`);
@@ -127,7 +129,8 @@ function parseHeader(source, file, faults) {
       header.purpose = `${header.purpose} ${text.trim()}`.trim();
     }
   }
-  if (header.purpose === "") faults.push(`${file}:1: the header does not open with a sentence that says what the script does`);
+  if (header.purpose === "")
+    faults.push(`${file}:1: the header does not open with a sentence that says what the script does`);
   for (const name of ["Returns", "Writes"]) {
     if ((header.sections[name] ?? []).length === 0) faults.push(`${file}:1: the header has no text under "${name}:"`);
   }

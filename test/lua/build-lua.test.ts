@@ -37,7 +37,7 @@ interface Written {
 async function load(out: string): Promise<Record<string, Written>> {
   const source = readFileSync(join(folder, out), "utf8");
   const script = join(folder, `${out}.mjs`);
-  const plain = source.replace(/^export interface [^]*?^}$/m, "").replace(/: GeneratedScript<.*> = \{$/gm, " = {");
+  const plain = source.replace(/^export interface [\s\S]*?^}$/m, "").replace(/: GeneratedScript<.*> = \{$/gm, " = {");
   appendFileSync(script, plain);
   return (await import(pathToFileURL(script).href)) as Record<string, Written>;
 }
@@ -65,7 +65,7 @@ describe("a library without faults", () => {
       "  return 1",
       "end",
       "local count = add(KEYS[1], ARGV[1])",
-      "return { count, now() } -- `${quoted}` \\ kept",
+      "return { count, now() } -- `$" + "{quoted}` \\ kept",
       "",
     ]);
   });
@@ -83,7 +83,9 @@ describe("a library without faults", () => {
   it("is stamped, and explains each script in the words of its header", () => {
     const source = readFileSync(join(folder, "good.ts"), "utf8");
     expect(source).toMatch(/^\/\/ Written by scripts\/build-lua\.mjs\. Do not edit/);
-    expect(source).toContain("/** test/lua/fixtures/good/count-up.lua: Adds one to a counter and says how it stands. */");
+    expect(source).toContain(
+      "/** test/lua/fixtures/good/count-up.lua: Adds one to a counter and says how it stands. */",
+    );
   });
 });
 
@@ -103,11 +105,17 @@ describe("--check", () => {
 
 describe("a fault is named with file and line, and nothing is written", () => {
   const faults: [fixture: string, messages: string[]][] = [
-    ["missing-include", ["missing-include/take.lua:5: there is no fragment test/lua/fixtures/missing-include/lib/absent.lua"]],
+    [
+      "missing-include",
+      ["missing-include/take.lua:5: there is no fragment test/lua/fixtures/missing-include/lib/absent.lua"],
+    ],
     ["circular-include", ["circular-include/lib/two.lua:2: circular include: lib/one -> lib/two -> lib/one"]],
     ["duplicate-include", ["duplicate-include/take.lua:6: lib/one is included twice in this file"]],
     ["unused-fragment", ["unused-fragment/lib/one.lua:1: no script includes lib/one"]],
-    ["bad-include-form", ['bad-include-form/take.lua:5: an include has the form "-- @include lib/name", got "../secrets"']],
+    [
+      "bad-include-form",
+      ['bad-include-form/take.lua:5: an include has the form "-- @include lib/name", got "../secrets"'],
+    ],
     [
       "header-faults",
       [

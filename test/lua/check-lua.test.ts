@@ -5,7 +5,10 @@ import { describe, expect, it } from "vitest";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const HAS_LUACHECK = spawnSync("luacheck", ["--version"], { timeout: 30_000 }).status === 0;
 
-function check(fixture: string, environment: NodeJS.ProcessEnv = process.env): { exitCode: number | null; output: string[] } {
+function check(
+  fixture: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): { exitCode: number | null; output: string[] } {
   const args = ["scripts/check-lua.mjs", "--lua", `test/lua/fixtures/${fixture}`];
   const run = spawnSync(process.execPath, args, { cwd: ROOT, encoding: "utf8", timeout: 60_000, env: environment });
   return { exitCode: run.status, output: `${run.stdout}${run.stderr}`.split("\n").filter((line) => line !== "") };
@@ -41,7 +44,9 @@ describe("check-lua", () => {
 
   it.skipIf(!HAS_LUACHECK)("maps what luacheck finds back to the fragment or script it stands in", () => {
     const output = check("lint-faults").output.join("\n");
-    expect(output).toMatch(/lint-faults\/lib\/leaky\.lua:4:\d+: \(W113\) accessing undefined variable '?os'?.* \[in take\]/);
+    expect(output).toMatch(
+      /lint-faults\/lib\/leaky\.lua:4:\d+: \(W113\) accessing undefined variable '?os'?.* \[in take\]/,
+    );
     expect(output).toMatch(/lint-faults\/take\.lua:10:\d+: \(W111\) setting non-standard global variable 'leaked'/);
   });
 });
