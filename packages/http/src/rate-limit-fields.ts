@@ -1,0 +1,130 @@
+/** How one policy stands, as the fields tell it. Spillway's `PolicyStatus` fits. */
+export interface QuotaStatus {
+  /** Printable ASCII. */
+  readonly policy: string;
+  /** Tokens per period. */
+  readonly limit: number;
+  readonly periodMs: number;
+  readonly remaining: number;
+  /** Time until more quota appears; 0 when full. */
+  readonly refillAfterMs: number;
+  /** For a policy that refuses: time until the same request fits; `Infinity` when it never can. Otherwise 0. */
+  readonly retryAfterMs: number;
+}
+
+/** The part of a status that stays the same from one answer to the next. */
+export type QuotaPolicy = Pick<QuotaStatus, "policy" | "limit" | "periodMs">;
+
+const LARGEST_INTEGER = 999_999_999_999_999;
+const MOST_POLICY_SETS = 64;
+
+/**
+ * The value of `RateLimit-Policy` in Internet-Draft syntax, revisions 08 to 11: `"burst";q=70;w=1`.
+ * `w` is the period in whole seconds, rounded up. A period below one second has no such number, so `w` is left out.
+ * Returns `""` for no policies: send no field then.
+ * @throws TypeError for a name outside printable ASCII.
+ */
+export function writeRateLimitPolicy(policies: readonly QuotaPolicy[]): string {
+  return policies.map(policyItem).join(",");
+}
+
+/**
+ * The value of `RateLimit` in Internet-Draft syntax, revisions 08 to 11: `"burst";r=11;t=1`.
+ * `r` is what remains, rounded down. `t` is whole seconds, rounded up, until more quota appears, and for a policy that
+ * refuses until the same request fits. Both stay within 0 to 10^15 - 1; `t` is left out where no wait helps.
+ * Returns `""` for no policies: send no field then.
+ * @throws TypeError for a name outside printable ASCII.
+ */
+export function writeRateLimit(statuses: readonly QuotaStatus[]): string {
+  return statuses.map((status) => limitItem(limitOpening(status.policy), status)).join(",");
+}
+
+/** Both fields for one set of policies. `RateLimit-Policy` and the names are written once. */
+export class PolicySetFields {
+  /** The value of `RateLimit-Policy`. */
+  readonly rateLimitPolicy: string;
+  readonly #policies: readonly QuotaPolicy[];
+  readonly #openings: readonly string[];
+
+  constructor(policies: readonly QuotaPolicy[]) {
+    this.rateLimitPolicy = writeRateLimitPolicy(policies);
+    this.#policies = policies.map(({ policy, limit, periodMs }) => ({ policy, limit, periodMs }));
+    this.#openings = policies.map(({ policy }) => limitOpening(policy));
+  }
+
+  /** Whether `policies` are this set, in this order. */
+  describes(policies: readonly QuotaPolicy[]): boolean {
+    const own = this.#policies;
+    if (own.length !== policies.length) return false;
+    for (let index = 0; index < own.length; index++) {
+      const one = own[index] as QuotaPolicy;
+      const other = policies[index] as QuotaPolicy;
+      if (one.policy !== other.policy || one.limit !== other.limit || one.periodMs !== other.periodMs) return false;
+    }
+    return true;
+  }
+
+  /** The value of `RateLimit`. Precondition: `describes(statuses)`. */
+  rateLimit(statuses: readonly QuotaStatus[]): string {
+    let field = "";
+    for (let index = 0; index < statuses.length; index++) {
+      const item = limitItem(this.#openings[index] as string, statuses[index] as QuotaStatus);
+      field = index === 0 ? item : `${field},${item}`;
+    }
+    return field;
+  }
+}
+
+/** Writes both fields and remembers the last 64 sets of policies, so that an answer costs one short string. */
+export class RateLimitWriter {
+  readonly #known: PolicySetFields[] = [];
+  #latest: PolicySetFields | undefined;
+
+  /** @throws TypeError for a policy name outside printable ASCII. */
+  fieldsOf(policies: readonly QuotaPolicy[]): PolicySetFields {
+    const latest = this.#latest;
+    if (latest?.describes(policies)) return latest;
+    const found = this.#known.find((fields) => fields.describes(policies)) ?? this.#remember(policies);
+    this.#latest = found;
+    return found;
+  }
+
+  #remember(policies: readonly QuotaPolicy[]): PolicySetFields {
+    const fields = new PolicySetFields(policies);
+    if (this.#known.length === MOST_POLICY_SETS) this.#known.shift();
+    this.#known.push(fields);
+    return fields;
+  }
+}
+
+function policyItem({ policy, limit, periodMs }: QuotaPolicy): string {
+  const item = `${quoted(policy)};q=${integer(limit)}`;
+  return periodMs >= 1000 && periodMs < Number.POSITIVE_INFINITY ? `${item};w=${wholeSeconds(periodMs)}` : item;
+}
+
+function limitOpening(policy: string): string {
+  return `${quoted(policy)};r=`;
+}
+
+function limitItem(opening: string, status: QuotaStatus): string {
+  const { remaining, refillAfterMs, retryAfterMs } = status;
+  const waitMs = retryAfterMs > 0 && retryAfterMs < Number.POSITIVE_INFINITY ? retryAfterMs : refillAfterMs;
+  const item = opening + integer(remaining);
+  return waitMs < Number.POSITIVE_INFINITY ? `${item};t=${wholeSeconds(waitMs)}` : item;
+}
+
+function wholeSeconds(ms: number): number {
+  return integer(Math.ceil(ms / 1000));
+}
+
+/** Within the range of a Structured Field Integer; what is no number counts as 0. */
+function integer(value: number): number {
+  if (!(value > 0)) return 0;
+  return value < LARGEST_INTEGER ? Math.floor(value) : LARGEST_INTEGER;
+}
+
+function quoted(name: string): string {
+  if (!/^[\x20-\x7e]*$/.test(name))
+    throw new TypeError(`A policy name must be printable ASCII, got ${JSON.stringify(name)}.`);
+  return `"${name.replace(/["\\]/g, "\\$&")}"`;
+}
