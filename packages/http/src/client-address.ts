@@ -1,0 +1,64 @@
+import { type Ipv6Groups, ipv4Within, isIpv4, readIpv6 } from "./ip-address.ts";
+
+/** How addresses are put together that one caller can change between at will. */
+export interface AddressGroupingOptions {
+  /** Leading bits of an IPv6 address that stand for one caller: 1 to 128. Defaults to 56, what a home is commonly given. */
+  readonly ipv6Subnet?: number;
+}
+
+/** Turns an address into the text that stands for its caller. */
+export type AddressGrouping = (address: string) => string;
+
+/**
+ * Makes a function that groups client addresses:
+ * - an IPv4 address stays as it is, and so does one written as IPv6 (`::ffff:192.0.2.1`, `64:ff9b::c000:201`);
+ * - an IPv6 address becomes its subnet, `2001:db8:0:100::/56`, in one form for every way of writing it;
+ * - a zone, a port and square brackets fall away;
+ * - a link-local address (`fe80::/10`) stays whole, since all neighbours share its subnet;
+ * - a text that is no address stays as it is.
+ * @throws RangeError for an `ipv6Subnet` outside 1 to 128.
+ */
+export function createAddressGrouping(options: AddressGroupingOptions = {}): AddressGrouping {
+  const bits: unknown = options.ipv6Subnet === undefined ? 56 : options.ipv6Subnet;
+  if (!isSubnet(bits))
+    throw new RangeError(`Option ipv6Subnet must be a whole number from 1 to 128, got ${String(bits)}.`);
+  return (address) => (address.includes(":") ? groupColons(address, bits) : address);
+}
+
+function isSubnet(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 128;
+}
+
+/** Groups a text with a colon in it: IPv6, or either kind with a port. */
+function groupColons(address: string, bits: number): string {
+  const bare = bareAddress(address);
+  if (isIpv4(bare)) return bare;
+  const groups = readIpv6(bare);
+  if (groups === undefined) return address;
+  return ipv4Within(groups) ?? subnetText(groups, isLinkLocal(groups) ? 128 : bits);
+}
+
+/** Without a port, brackets or a zone. */
+function bareAddress(text: string): string {
+  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? text;
+  const dotted = /^([\d.]+):\d+$/.exec(bracketed)?.[1] ?? bracketed;
+  const zone = dotted.indexOf("%");
+  return zone === -1 ? dotted : dotted.slice(0, zone);
+}
+
+function isLinkLocal(groups: Ipv6Groups): boolean {
+  return ((groups[0] as number) & 0xffc0) === 0xfe80;
+}
+
+/** The subnet as text: its groups written out, then `::/bits`. */
+function subnetText(groups: Ipv6Groups, bits: number): string {
+  const whole = Math.ceil(bits / 16);
+  let text = "";
+  for (let index = 0; index < whole; index++) {
+    const kept = Math.min(16, bits - index * 16);
+    const masked = (groups[index] as number) & (0xffff << (16 - kept));
+    text += `${index === 0 ? "" : ":"}${(masked & 0xffff).toString(16)}`;
+  }
+  if (bits === 128) return text;
+  return whole === 8 ? `${text}/${bits}` : `${text}::/${bits}`;
+}
