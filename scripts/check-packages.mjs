@@ -31,6 +31,10 @@ function run(folder, command, ...args) {
   });
 }
 
+function sourceOf(built) {
+  return built.replace(/^dist\//, "src/").replace(/(?:\.d\.ts|\.js)$/, ".ts");
+}
+
 /** Files that npm would publish and should not, or should and would not. */
 function archiveFaults(folder) {
   const packed = run(folder, "npm", "pack", "--dry-run", "--json", "--ignore-scripts");
@@ -42,6 +46,9 @@ function archiveFaults(folder) {
     ...files
       .filter((file) => UNINTENDED.test(file) || !INTENDED.some((form) => form.test(file)))
       .map((file) => `the archive has ${file}, which nobody intended`),
+    ...files
+      .filter((file) => file.startsWith("dist/") && !existsSync(join(folder, sourceOf(file))))
+      .map((file) => `the archive has ${file} of an earlier build: remove dist and build again`),
   ];
 }
 
