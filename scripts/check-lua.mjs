@@ -14,6 +14,7 @@ import { flattenedText, readLibrary } from "./lua-source.mjs";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const KEYLESS_COMMANDS = new Set(["TIME"]);
 const CALL = /\bredis\s*\.\s*p?call\s*\(\s*(?:(["'])([^"']*)\1|([^,)]+))\s*(?:,\s*([^,)]*(?:\)|\])?))?/g;
+const UNUSED_FUNCTION = /\(W211\) unused function /;
 const KEY_ARGUMENT = /^(?:KEYS\s*\[|unpack\s*\(\s*KEYS\b|key\b)/;
 
 /** Faults of the rules that are this project's own. */
@@ -53,11 +54,32 @@ function luacheckFaults(script) {
     const found = /^[^:]*:(\d+):(\d+): (.*)$/.exec(output);
     if (found === null) continue;
     const source = script.lines[Number(found[1]) - 2] ?? { file: script.file, line: 1 };
-    faults.push(`${source.file}:${source.line}:${found[2]}: ${found[3]} [in ${script.name}]`);
+    faults.push({ ...source, message: `${source.file}:${source.line}:${found[2]}: ${found[3]}` });
   }
   if (run.status !== 0 && faults.length === 0)
-    faults.push(`luacheck failed on ${script.file}: ${run.stdout}${run.stderr}`);
+    faults.push({
+      file: script.file,
+      line: 1,
+      message: `luacheck failed on ${script.file}: ${run.stdout}${run.stderr}`,
+    });
   return faults;
+}
+
+/** Messages of luacheck on all scripts. A function of a fragment counts as unused when no script that includes it calls it. */
+function luacheckMessages(scripts) {
+  const seen = new Map();
+  for (const script of scripts) {
+    for (const fault of luacheckFaults(script)) {
+      const { file, names } = seen.get(fault.message) ?? { file: fault.file, names: [] };
+      seen.set(fault.message, { file, names: [...names, script.name] });
+    }
+  }
+  return [...seen]
+    .filter(([message, { file, names }]) => {
+      if (!UNUSED_FUNCTION.test(message) || scripts.some((script) => script.file === file)) return true;
+      return scripts.every(({ name, lines }) => names.includes(name) || !lines.some((line) => line.file === file));
+    })
+    .map(([message, { names }]) => `${message} [in ${names.join(", ")}]`);
 }
 
 function luacheckWorks() {
@@ -89,7 +111,7 @@ function main() {
   for (const script of scripts) for (const fault of houseFaults(script)) found.add(fault);
   if (!luacheckWorks()) installLuacheck();
   if (luacheckWorks()) {
-    for (const script of scripts) for (const fault of luacheckFaults(script)) found.add(fault);
+    for (const message of luacheckMessages(scripts)) found.add(message);
   } else {
     console.error(
       "luacheck is not installed, so the Lua scripts were not linted. Debian and Ubuntu: apt-get install lua-check",

@@ -23,11 +23,11 @@ describe("check-lua", () => {
     const at = "test/lua/fixtures/lint-faults/take.lua";
     expect(exitCode).toBe(1);
     expect(output.filter((line) => line.startsWith(at))).toEqual([
-      `${at}:8: GET must take its key from KEYS[...], unpack(KEYS) or a parameter "key"`,
-      `${at}:8: ".." cuts a time to 14 digits; it is allowed in error texts only`,
-      `${at}:9: the command of redis.call must be written out, got ARGV[1]`,
-      `${at}:11: only KEYS[...] may become a "key"`,
-      `${at}:14: tostring cuts a time to 14 digits; pass numbers, or use string.format("%.0f")`,
+      `${at}:9: GET must take its key from KEYS[...], unpack(KEYS) or a parameter "key"`,
+      `${at}:9: ".." cuts a time to 14 digits; it is allowed in error texts only`,
+      `${at}:10: the command of redis.call must be written out, got ARGV[1]`,
+      `${at}:12: only KEYS[...] may become a "key"`,
+      `${at}:16: tostring cuts a time to 14 digits; pass numbers, or use string.format("%.0f")`,
     ]);
   });
 
@@ -47,6 +47,16 @@ describe("check-lua", () => {
     expect(output).toMatch(
       /lint-faults\/lib\/leaky\.lua:4:\d+: \(W113\) accessing undefined variable '?os'?.* \[in take\]/,
     );
-    expect(output).toMatch(/lint-faults\/take\.lua:10:\d+: \(W111\) setting non-standard global variable 'leaked'/);
+    expect(output).toMatch(/lint-faults\/take\.lua:11:\d+: \(W111\) setting non-standard global variable 'leaked'/);
   });
+
+  it.skipIf(!HAS_LUACHECK)(
+    "calls a function of a fragment unused only when no script that includes it calls it",
+    () => {
+      const unused = check("lint-faults").output.filter((line) => line.includes("unused function"));
+      expect(unused).toEqual([
+        "test/lua/fixtures/lint-faults/lib/shared.lua:4:16: (W211) unused function 'for_nobody' [in peek, take]",
+      ]);
+    },
+  );
 });
