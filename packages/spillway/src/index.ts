@@ -1,8 +1,26 @@
 export type { AlgorithmName } from "./algorithms/bucket.ts";
 export type { Clock, Timer } from "./clock.ts";
-export type { AllowedDecision, Decision, DecisionSource, PolicyStatus, RefusalReason, RefusedDecision } from "./decision.ts";
+export type {
+  AllowedDecision,
+  Decision,
+  DecisionSource,
+  PolicyStatus,
+  RefusalReason,
+  RefusedDecision,
+} from "./decision.ts";
 export type { Duration } from "./duration.ts";
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from "./errors.ts";
 export type { PolicyOptions, StoreFailureMode } from "./policy.ts";
-export type { ConsumeOptions, Cost, PeekResult, PoliciesOption, RateLimiter, RateLimiterOptions } from "./rate-limiter.ts";
+export type { Cost, PoliciesOption } from "./policy-set.ts";
+export {
+  type ConsumeOptions,
+  createRateLimiter,
+  type PeekResult,
+  type RateLimiter,
+  type RateLimiterOptions,
+} from "./rate-limiter.ts";
 export type { LimiterStats } from "./stats.ts";
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory-store.ts";
+export type { RedisClient } from "./stores/redis/clients/adapt-client.ts";
+export { type RedisStoreOptions, redisStore } from "./stores/redis/redis-store.ts";
+export type { Store } from "./stores/store.ts";

@@ -1,4 +1,4 @@
-import type { DecisionSource } from "./decision.ts";
+import type { Decision, DecisionSource } from "./decision.ts";
 
 /** Counters of one limiter in this process, since it was made. */
 export interface LimiterStats {
@@ -10,9 +10,34 @@ export interface LimiterStats {
   readonly storeCalls: number;
   /** Calls whose reply did not come within the deadline. */
   readonly storeMisses: number;
-  /** Calls that the store answered with an error. */
+  /** Calls that the store answered with an error, and buckets in them that could not be read. */
   readonly storeFaults: number;
   /** Keys with local state. */
   readonly keys: number;
   readonly store: string;
+}
+
+/** Counts for {@link LimiterStats}. */
+export class Counters {
+  allowed = 0;
+  refused = 0;
+  readonly sources: Record<DecisionSource, number> = {
+    lease: 0,
+    store: 0,
+    "denial-cache": 0,
+    backstop: 0,
+    open: 0,
+    closed: 0,
+  };
+  storeCalls = 0;
+  storeMisses = 0;
+  storeFaults = 0;
+
+  /** Counts a decision and hands it on. */
+  decided<D extends Decision>(decision: D): D {
+    if (decision.allowed) this.allowed++;
+    else this.refused++;
+    this.sources[decision.source]++;
+    return decision;
+  }
 }

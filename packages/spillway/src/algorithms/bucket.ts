@@ -21,6 +21,11 @@ export function algorithmOf(shape: BucketShape): Algorithm<BucketShape, BucketSt
   return ALGORITHMS[shape.kind];
 }
 
+/** A copy of a bucket that shares nothing with the original. */
+export function copyOf(state: BucketState): BucketState {
+  return ALGORITHMS[state.kind].copy(state);
+}
+
 /**
  * One way of counting: arithmetic on its arguments, without clock or randomness. Times are whole microseconds, costs whole
  * tokens. Every method but `open` and `advance` takes the state as `advance` left it for the same shape and `nowUs`.

@@ -10,7 +10,7 @@ export interface BucketAddress {
 
 /** A bucket of a call, with what its lease holder has to say of it. */
 export interface TakeBucket extends BucketAddress {
-  readonly lease?: LeaseReport;
+  readonly report: LeaseReport | undefined;
 }
 
 /** A lease holder's report and wish for one bucket. */
@@ -54,13 +54,16 @@ export interface TakeCall {
 
 /** How a bucket stood at the end of the call, or why it could not be read. */
 export type BucketReading =
-  | { readonly kind: "state"; readonly state: BucketState; readonly lease?: Lease }
+  | { readonly kind: "state"; readonly state: BucketState; readonly lease: LeaseGrant | undefined }
   | { readonly kind: "fault"; readonly error: SpillwayError };
 
-/** Tokens granted for local spending. */
-export interface Lease {
+/** The answer to a {@link LeaseReport}. */
+export interface LeaseGrant {
+  /** What settlements name the lease by; 0 when nothing was granted. */
   readonly id: number;
   readonly tokens: number;
+  /** Whether more is asked for than comes in, so that holders are kept to their share. */
+  readonly contended: boolean;
 }
 
 /** The answer to a {@link TakeCall}. */
@@ -83,9 +86,6 @@ export interface PeekReply {
 export interface Adjustment extends BucketAddress {
   readonly tokens: number;
 }
-
-/** A change of the store's health as the store's own client sees it. */
-export type Connection = "ready" | "lost";
 
 /**
  * Where buckets live. Each method is one atomic step per group of keys, is decided on the store's clock, and is sent at most
@@ -112,8 +112,6 @@ export interface Store {
   adjust(adjustments: readonly Adjustment[]): Promise<PeekReply>;
   /** Makes buckets as if unused, but for tokens out on lease; heals unreadable ones. All addresses are of one group. */
   reset(addresses: readonly BucketAddress[]): Promise<void>;
-  /** Asks whether the store answers and would accept a write; rejects when not. Left out: it always does. */
-  probe?(node: string): Promise<void>;
   /** Frees what the store itself made, never what it was given. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,0 +1,72 @@
+import { algorithmOf, type BucketState } from "./algorithms/bucket.ts";
+import type { AllowedDecision, DecisionSource, PolicyStatus, RefusedDecision } from "./decision.ts";
+import type { Policy } from "./policy.ts";
+
+/** How a policy stands with `state` at `nowUs`, for a caller who asks for `cost`. */
+export function statusOf(policy: Policy, state: BucketState, cost: number, nowUs: number): PolicyStatus {
+  const { name, limit, periodMs, capacity, shape } = policy;
+  const algorithm = algorithmOf(shape);
+  const remaining = algorithm.remaining(state, shape);
+  const waitMs = (tokens: number): number => Math.max(0, algorithm.waitUs(state, shape, tokens, nowUs)) / 1000;
+  return {
+    policy: name,
+    limit,
+    periodMs,
+    remaining,
+    refillAfterMs: waitMs(Math.min(capacity, remaining + 1)),
+    resetAfterMs: waitMs(capacity),
+    retryAfterMs: waitMs(cost),
+  };
+}
+
+/** An admission. The binding policy is the one with the least left. */
+export function allowed(
+  key: string,
+  costs: readonly number[],
+  policies: readonly PolicyStatus[],
+  source: DecisionSource,
+): AllowedDecision {
+  let binding = policies[0] as PolicyStatus;
+  for (const status of policies) if (status.remaining < binding.remaining) binding = status;
+  return {
+    allowed: true,
+    key,
+    costs,
+    policy: binding.policy,
+    limit: binding.limit,
+    remaining: binding.remaining,
+    resetAfterMs: binding.resetAfterMs,
+    source,
+    degraded: isDegraded(source),
+    policies,
+  };
+}
+
+/** A refusal. The binding policy is the one with the longest wait. */
+export function refused(
+  key: string,
+  costs: readonly number[],
+  policies: readonly PolicyStatus[],
+  source: DecisionSource,
+): RefusedDecision {
+  let binding = policies[0] as PolicyStatus;
+  for (const status of policies) if (status.retryAfterMs > binding.retryAfterMs) binding = status;
+  return {
+    allowed: false,
+    key,
+    costs,
+    policy: binding.policy,
+    limit: binding.limit,
+    remaining: binding.remaining,
+    resetAfterMs: binding.resetAfterMs,
+    source,
+    degraded: isDegraded(source),
+    policies,
+    reason: binding.retryAfterMs === Number.POSITIVE_INFINITY ? "never" : "limited",
+    retryAfterMs: binding.retryAfterMs,
+  };
+}
+
+function isDegraded(source: DecisionSource): boolean {
+  return source === "backstop" || source === "open" || source === "closed";
+}

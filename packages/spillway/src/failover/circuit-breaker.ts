@@ -1,0 +1,129 @@
+/**
+ * The circuit breaker in front of one part of the store that fails as one: a Redis server, or a node of a cluster. One
+ * function makes each transition; time and chance are arguments.
+ */
+
+/** Calls go through; what went wrong lately is remembered. */
+export interface ClosedBreaker {
+  readonly kind: "closed";
+  /** Calls in a row whose reply did not come in time. */
+  readonly misses: number;
+  readonly windowStartMs: number;
+  readonly calls: number;
+  readonly failures: number;
+}
+
+/** No call goes through; a probe asks now and then. */
+export interface OpenBreaker {
+  readonly kind: "open";
+  readonly sinceMs: number;
+  readonly reason: string;
+  readonly nextProbeMs: number;
+  readonly probeDelayMs: number;
+}
+
+/** A probe was answered; one real call is let through to decide. */
+export interface HalfOpenBreaker {
+  readonly kind: "half-open";
+  readonly sinceMs: number;
+  readonly reason: string;
+  readonly probeDelayMs: number;
+  /** When the trial was let through; it counts as failed when it never settles. */
+  readonly trialMs: number | undefined;
+}
+
+export type BreakerState = ClosedBreaker | OpenBreaker | HalfOpenBreaker;
+
+/** What happened. `failed` carries whether the store said that it cannot serve anybody, which opens at once. */
+export type BreakerEvent =
+  | { readonly kind: "answered" }
+  | { readonly kind: "missed" }
+  | { readonly kind: "failed"; readonly fatal: boolean; readonly reason: string }
+  | { readonly kind: "probe-answered" }
+  | { readonly kind: "probe-failed"; readonly reason: string }
+  | { readonly kind: "trial-started" };
+
+/** Missed calls in a row that open the breaker, and so the most calls that wait for a store in doubt at one time. */
+export const MOST_MISSES = 3;
+const WINDOW_MS = 1000;
+const LEAST_CALLS = 20;
+const FIRST_PROBE_MS = 100;
+const LONGEST_PROBE_MS = 1000;
+
+/** A breaker that has seen nothing. */
+export function newBreaker(nowMs: number): BreakerState {
+  return { kind: "closed", misses: 0, windowStartMs: nowMs, calls: 0, failures: 0 };
+}
+
+/**
+ * The state after `event`. Events that have no meaning in a state (a reply that comes after the breaker opened) leave it as
+ * it is, so that none can cancel a probe that is due.
+ * @param chance from 0 up to 1, spreads the probes of many processes.
+ */
+export function nextBreaker(state: BreakerState, event: BreakerEvent, nowMs: number, chance: number): BreakerState {
+  switch (state.kind) {
+    case "closed":
+      return whenClosed(state, event, nowMs, chance);
+    case "open":
+      if (event.kind === "probe-failed")
+        return opened(state.reason, state.sinceMs, state.probeDelayMs * 2, nowMs, chance);
+      if (event.kind !== "probe-answered") return state;
+      return { ...pick(state), kind: "half-open", trialMs: undefined };
+    case "half-open":
+      return whenHalfOpen(state, event, nowMs, chance);
+  }
+}
+
+function whenClosed(state: ClosedBreaker, event: BreakerEvent, nowMs: number, chance: number): BreakerState {
+  const fresh = nowMs - state.windowStartMs >= WINDOW_MS;
+  const window = fresh ? { windowStartMs: nowMs, calls: 0, failures: 0 } : state;
+  const seen = { ...state, windowStartMs: window.windowStartMs, calls: window.calls + 1, failures: window.failures };
+  if (event.kind === "answered") return { ...seen, misses: 0 };
+  if (event.kind !== "missed" && event.kind !== "failed") return state;
+  const failures = seen.failures + 1;
+  const misses = event.kind === "missed" ? state.misses + 1 : state.misses;
+  const reason = event.kind === "missed" ? "no reply within the deadline" : event.reason;
+  const fatal = event.kind === "failed" && event.fatal;
+  const tooMany = seen.calls >= LEAST_CALLS && failures * 2 >= seen.calls;
+  if (fatal || tooMany || misses >= MOST_MISSES) return opened(reason, nowMs, FIRST_PROBE_MS, nowMs, chance);
+  return { ...seen, failures, misses };
+}
+
+function whenHalfOpen(state: HalfOpenBreaker, event: BreakerEvent, nowMs: number, chance: number): BreakerState {
+  switch (event.kind) {
+    case "trial-started":
+      return { ...state, trialMs: nowMs };
+    case "answered":
+      return state.trialMs === undefined ? state : newBreaker(nowMs);
+    case "missed":
+    case "failed":
+      if (state.trialMs === undefined) return state;
+      return opened(
+        event.kind === "failed" ? event.reason : state.reason,
+        state.sinceMs,
+        state.probeDelayMs * 2,
+        nowMs,
+        chance,
+      );
+    default:
+      return state;
+  }
+}
+
+function opened(reason: string, sinceMs: number, delayMs: number, nowMs: number, chance: number): OpenBreaker {
+  const probeDelayMs = Math.min(delayMs, LONGEST_PROBE_MS);
+  return { kind: "open", sinceMs, reason, probeDelayMs, nextProbeMs: nowMs + probeDelayMs * (0.75 + chance / 2) };
+}
+
+function pick({
+  sinceMs,
+  reason,
+  probeDelayMs,
+}: OpenBreaker): Pick<HalfOpenBreaker, "sinceMs" | "reason" | "probeDelayMs"> {
+  return { sinceMs, reason, probeDelayMs };
+}
+
+/** Whether a call may go through now; of half-open's trials, one. */
+export function admitsCall(state: BreakerState): boolean {
+  return state.kind === "closed" || (state.kind === "half-open" && state.trialMs === undefined);
+}

@@ -1,0 +1,171 @@
+import type { Clock, Timer } from "../clock.ts";
+import { isSpillwayError, SpillwayError } from "../errors.ts";
+import type { BucketAddress, Store, TakeCall, TakeReply } from "../stores/store.ts";
+import {
+  admitsCall,
+  type BreakerEvent,
+  type BreakerState,
+  MOST_MISSES,
+  newBreaker,
+  nextBreaker,
+} from "./circuit-breaker.ts";
+
+/** Captured at import, so that a test runner's fake timers do not stop a real reply from being counted. */
+const afterPoll: (run: () => void) => void = setImmediate;
+
+/** A call and what becomes of it. Exactly one of `onReply`, `onMiss` and `onFault` comes; after a miss, `onLate` may. */
+export interface GuardedCall {
+  readonly call: TakeCall;
+  onReply(reply: TakeReply): void;
+  onMiss(): void;
+  onLate(reply: TakeReply): void;
+  onFault(error: SpillwayError): void;
+}
+
+/** Told of each change between "the store decides" and "the store is left alone". */
+export interface GuardListener {
+  onBreaker(node: string, state: BreakerState, before: BreakerState): void;
+  onMiss(): void;
+  onFault(error: SpillwayError): void;
+  onSent(calls: number): void;
+}
+
+/**
+ * One node of a store behind a deadline and a circuit breaker. At most three flights (a call, or the calls of one turn to a
+ * cluster node) are under way at once, and fewer while misses are fresh: so no more than three are ever missed before the
+ * breaker opens.
+ */
+export class NodeGuard {
+  readonly #store: Store;
+  readonly #node: string;
+  readonly #clock: Clock;
+  readonly #deadlineMs: number;
+  readonly #listener: GuardListener;
+  #breaker: BreakerState;
+  #flights = 0;
+  #probeAddress: BucketAddress | undefined;
+  #probeTimer: Timer | undefined;
+  #closed = false;
+
+  constructor(store: Store, node: string, clock: Clock, deadlineMs: number, listener: GuardListener) {
+    this.#store = store;
+    this.#node = node;
+    this.#clock = clock;
+    this.#deadlineMs = deadlineMs;
+    this.#listener = listener;
+    this.#breaker = newBreaker(clock.monotonicMs());
+  }
+
+  get state(): BreakerState {
+    return this.#breaker;
+  }
+
+  /** Whether decisions are to be made without the store. */
+  get isOpen(): boolean {
+    return !admitsCall(this.#breaker);
+  }
+
+  /** How many more flights may start now. */
+  get freeFlights(): number {
+    if (this.#closed || !admitsCall(this.#breaker)) return 0;
+    if (this.#breaker.kind !== "closed") return this.#flights === 0 ? 1 : 0;
+    return MOST_MISSES - this.#breaker.misses - this.#flights;
+  }
+
+  /** Sends calls as one flight. Only when `freeFlights` is above 0. `oldestMs` is when their oldest caller arrived. */
+  send(calls: readonly GuardedCall[], oldestMs: number): void {
+    if (this.#breaker.kind === "half-open") this.#on({ kind: "trial-started" });
+    this.#flights++;
+    this.#listener.onSent(calls.length);
+    let open = calls.length;
+    const landed = (): void => {
+      if (--open === 0) this.#flights--;
+    };
+    for (const guarded of calls) this.#sendOne(guarded, oldestMs, landed);
+  }
+
+  #sendOne(guarded: GuardedCall, oldestMs: number, landed: () => void): void {
+    this.#probeAddress = guarded.call.buckets[0];
+    let missed = false;
+    let settled = false;
+    const leftMs = this.#deadlineMs - (this.#clock.monotonicMs() - oldestMs);
+    const timer = this.#clock.startTimer(() => afterPoll(miss), Math.max(1, leftMs), true);
+    const miss = (): void => {
+      if (settled) return;
+      missed = true;
+      landed();
+      this.#listener.onMiss();
+      this.#on({ kind: "missed" });
+      guarded.onMiss();
+    };
+    this.#store.take(guarded.call).then(
+      (reply) => {
+        settled = true;
+        if (missed) return guarded.onLate(reply);
+        timer.cancel();
+        landed();
+        this.#on({ kind: "answered" });
+        return guarded.onReply(reply);
+      },
+      (cause: unknown) => {
+        settled = true;
+        const error = asStoreError(cause);
+        this.#listener.onFault(error);
+        if (missed) return;
+        timer.cancel();
+        landed();
+        const fatal = error.code === "ERR_SPILLWAY_STORE_UNAVAILABLE";
+        this.#on({ kind: "failed", fatal, reason: error.message });
+        guarded.onFault(error);
+      },
+    );
+  }
+
+  #on(event: BreakerEvent): void {
+    const before = this.#breaker;
+    const after = nextBreaker(before, event, this.#clock.monotonicMs(), Math.random());
+    this.#breaker = after;
+    if (after.kind === "open" && after !== before) this.#scheduleProbe(after.nextProbeMs);
+    if (after.kind !== before.kind) this.#listener.onBreaker(this.#node, after, before);
+  }
+
+  #scheduleProbe(atMs: number): void {
+    this.#probeTimer?.cancel();
+    if (this.#closed) return;
+    this.#probeTimer = this.#clock.startTimer(() => this.#probe(), atMs - this.#clock.monotonicMs(), false);
+  }
+
+  /** Asks what a real call asks, of a key that is in use, and takes nothing: it meets what a real call would meet. */
+  #probe(): void {
+    const address = this.#probeAddress;
+    if (this.#closed || address === undefined) return;
+    let over = false;
+    const end = (event: BreakerEvent): void => {
+      if (over) return;
+      over = true;
+      limit.cancel();
+      this.#on(event);
+    };
+    const limit = this.#clock.startTimer(
+      () => afterPoll(() => end({ kind: "probe-failed", reason: "no reply within the deadline" })),
+      this.#deadlineMs,
+      false,
+    );
+    this.#store.take({ buckets: [{ ...address, report: undefined }], runs: [] }).then(
+      () => end({ kind: "probe-answered" }),
+      (cause: unknown) => end({ kind: "probe-failed", reason: asStoreError(cause).message }),
+    );
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#probeTimer?.cancel();
+  }
+}
+
+/** What a store rejects with, as the error that the limiter speaks of. */
+export function asStoreError(cause: unknown): SpillwayError {
+  if (isSpillwayError(cause)) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new SpillwayError("ERR_SPILLWAY_STORE_FAILED", `The store failed: ${message}`, { cause });
+}

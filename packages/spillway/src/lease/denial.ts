@@ -1,0 +1,81 @@
+import { algorithmOf, type BucketState } from "../algorithms/bucket.ts";
+import { refused } from "../decide.ts";
+import type { PolicyStatus, RefusedDecision } from "../decision.ts";
+import type { Policy } from "../policy.ts";
+import type { PolicySet } from "../policy-set.ts";
+
+/**
+ * How long a remembered refusal is trusted at most: a reset or refund that another process makes is seen within it, and a
+ * hot refused key asks the store about once in this time.
+ */
+export const LONGEST_TRUST_MS = 1000;
+
+/**
+ * What the store said when it last refused a key. It answers for the store only what must still be true: others take
+ * tokens, so a cost that had to wait then cannot fit earlier than the wait that was told. Cheaper costs are not refused by it.
+ */
+export class Denial {
+  readonly #set: PolicySet;
+  readonly #states: readonly BucketState[];
+  readonly #storeUs: number;
+  readonly #seenMs: number;
+  readonly #leastWaitMs: number;
+
+  /**
+   * @param states how each bucket stood at `storeUs` on the store's clock; kept, not copied.
+   * @param seenMs when the reply came, on this process's monotonic clock.
+   * @param leastWaitMs the hold that the store asked for, 0 for none.
+   */
+  constructor(set: PolicySet, states: readonly BucketState[], storeUs: number, seenMs: number, leastWaitMs: number) {
+    this.#set = set;
+    this.#states = states;
+    this.#storeUs = storeUs;
+    this.#seenMs = seenMs;
+    this.#leastWaitMs = leastWaitMs;
+  }
+
+  /** Whether it can be forgotten. */
+  isOver(nowMs: number): boolean {
+    return nowMs - this.#seenMs >= LONGEST_TRUST_MS;
+  }
+
+  /** The refusal that the store would still give, or `undefined` when only the store can tell. */
+  refuse(key: string, costs: readonly number[], nowMs: number): RefusedDecision | undefined {
+    const elapsedMs = nowMs - this.#seenMs;
+    if (elapsedMs < 0 || elapsedMs >= LONGEST_TRUST_MS) return undefined;
+    let refuses = false;
+    for (let i = 0; i < costs.length; i++) if (this.#waitMs(i, costs[i] as number) > elapsedMs) refuses = true;
+    if (!refuses) return undefined;
+    const statuses = this.#set.policies.map((policy, i) => this.#statusOf(policy, i, costs[i] as number, elapsedMs));
+    return refused(key, costs, statuses, "denial-cache");
+  }
+
+  #waitMs(index: number, cost: number): number {
+    const { shape } = this.#set.policies[index] as Policy;
+    const waitUs = algorithmOf(shape).waitUs(this.#states[index] as BucketState, shape, cost, this.#storeUs);
+    return waitUs > 0 ? Math.max(waitUs / 1000, this.#leastWaitMs) : 0;
+  }
+
+  /** Time passes in a status without the bucket being touched: what it told comes nearer. */
+  #statusOf(
+    { name, limit, periodMs, capacity, shape }: Policy,
+    index: number,
+    cost: number,
+    elapsedMs: number,
+  ): PolicyStatus {
+    const algorithm = algorithmOf(shape);
+    const state = this.#states[index] as BucketState;
+    const left = (tokens: number): number =>
+      Math.max(0, algorithm.waitUs(state, shape, tokens, this.#storeUs) / 1000 - elapsedMs);
+    const remaining = algorithm.remaining(state, shape);
+    return {
+      policy: name,
+      limit,
+      periodMs,
+      remaining,
+      refillAfterMs: left(Math.min(capacity, remaining + 1)),
+      resetAfterMs: left(capacity),
+      retryAfterMs: Math.max(0, this.#waitMs(index, cost) - elapsedMs),
+    };
+  }
+}

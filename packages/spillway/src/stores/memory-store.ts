@@ -1,0 +1,134 @@
+import { LRUCache } from "lru-cache";
+import { algorithmOf, type BucketState, copyOf } from "../algorithms/bucket.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { requireWhole } from "../options.ts";
+import type { Policy } from "../policy.ts";
+import type {
+  Adjustment,
+  BucketAddress,
+  BucketReading,
+  PeekReply,
+  Store,
+  TakeBucket,
+  TakeCall,
+  TakeReply,
+} from "./store.ts";
+import { applyTake, type OpenBucket } from "./take.ts";
+
+export interface MemoryStoreOptions {
+  /** Buckets kept per policy, 1 to 10,000,000; the least recently used make room. Defaults to 100,000. */
+  readonly maxKeys?: number;
+  /** For tests. Defaults to the machine's monotonic clock. */
+  readonly clock?: Clock;
+}
+
+/** A store in this process's memory. */
+export interface MemoryStore extends Store {
+  takeNow(call: TakeCall): TakeReply;
+}
+
+/**
+ * Keeps buckets in this process: for one process, for tests, and as the model that other stores are tested against. Each
+ * process that makes one has a limit of its own; replicas that should share one need `redisStore` or `clusterStore`.
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  const maxKeys = requireWhole(options.maxKeys ?? 100_000, "maxKeys", 1, 10_000_000);
+  return new InMemoryStore(maxKeys, options.clock ?? systemClock);
+}
+
+class InMemoryStore implements MemoryStore {
+  readonly name = "memory";
+  readonly #maxKeys: number;
+  readonly #clock: Clock;
+  readonly #originMs: number;
+  readonly #tables = new Map<string, LRUCache<string, BucketState>>();
+
+  constructor(maxKeys: number, clock: Clock) {
+    this.#maxKeys = maxKeys;
+    this.#clock = clock;
+    this.#originMs = clock.wallMs() - clock.monotonicMs();
+  }
+
+  async take(call: TakeCall): Promise<TakeReply> {
+    const reply = this.takeNow(call);
+    return { ...reply, buckets: reply.buckets.map(detached) };
+  }
+
+  /** The states in the reply are the live ones: read them before the next call. */
+  takeNow(call: TakeCall): TakeReply {
+    const nowUs = this.#nowUs();
+    const open = call.buckets.map((bucket) => this.#open(bucket, nowUs));
+    const { served, leases } = applyTake(open, call.runs, nowUs);
+    const buckets = open.map(({ state }, i): BucketReading => ({ kind: "state", state, lease: leases[i] }));
+    return { nowUs, buckets, served };
+  }
+
+  async peek(addresses: readonly BucketAddress[]): Promise<PeekReply> {
+    const nowUs = this.#nowUs();
+    const buckets = addresses.map(({ key, policy: { shape }, policy }): BucketReading => {
+      const algorithm = algorithmOf(shape);
+      const kept = this.#tableOf(policy).peek(key);
+      const state = kept === undefined ? algorithm.open(shape, nowUs) : copyOf(kept);
+      algorithm.advance(state, shape, nowUs);
+      return { kind: "state", state, lease: undefined };
+    });
+    return { nowUs, buckets };
+  }
+
+  async adjust(adjustments: readonly Adjustment[]): Promise<PeekReply> {
+    const nowUs = this.#nowUs();
+    const buckets = adjustments.map((adjustment): BucketReading => {
+      const { state, shape } = this.#open(adjustment, nowUs);
+      algorithmOf(shape).adjust(state, shape, adjustment.tokens);
+      return { kind: "state", state: copyOf(state), lease: undefined };
+    });
+    return { nowUs, buckets };
+  }
+
+  async reset(addresses: readonly BucketAddress[]): Promise<void> {
+    const nowUs = this.#nowUs();
+    for (const address of addresses) {
+      const { state, shape } = this.#open(address, nowUs);
+      algorithmOf(shape).reset(state, shape);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#tables.clear();
+  }
+
+  #open(
+    { key, policy, report }: BucketAddress & Partial<Pick<TakeBucket, "report">>,
+    nowUs: number,
+  ): OpenBucket & { readonly state: BucketState } {
+    const { shape } = policy;
+    const algorithm = algorithmOf(shape);
+    const table = this.#tableOf(policy);
+    let state = table.get(key);
+    if (state === undefined) {
+      state = algorithm.open(shape, nowUs);
+      table.set(key, state);
+    }
+    const quietUs = state.kind === "token-bucket" ? Math.max(0, nowUs - state.timeUs) : 0;
+    algorithm.advance(state, shape, nowUs);
+    return { state, shape, report, quietUs };
+  }
+
+  #tableOf(policy: Policy): LRUCache<string, BucketState> {
+    const id = `${policy.name}:${policy.algorithm}`;
+    let table = this.#tables.get(id);
+    if (table === undefined) {
+      table = new LRUCache({ max: this.#maxKeys });
+      this.#tables.set(id, table);
+    }
+    return table;
+  }
+
+  #nowUs(): number {
+    return Math.floor((this.#originMs + this.#clock.monotonicMs()) * 1000);
+  }
+}
+
+function detached(reading: BucketReading): BucketReading {
+  return reading.kind === "fault" ? reading : { ...reading, state: copyOf(reading.state) };
+}

@@ -1,0 +1,26 @@
+import { createHash } from "node:crypto";
+import type { BucketAddress } from "../store.ts";
+
+/** Version of the stored values; another one means other keys, so that no script meets a form it does not know. */
+const FORMAT = "v1";
+/** Longer keys are hashed, so that a store key stays short. In UTF-16 code units of the escaped text. */
+const LONGEST_PLAIN = 200;
+/** Braces would move the hash tag, `%` is the escape; a lone surrogate has no UTF-8 form and would meet other keys there. */
+const UNSAFE = /[%{}]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
+
+/** The store key of a bucket: `prefix:v1:{key}:policy:algorithm`. All policies of one key share a cluster slot. */
+export function bucketKey(prefix: string, { key, policy }: BucketAddress): string {
+  return `${prefix}:${FORMAT}:{${keyTag(key)}}:${policy.name}:${policy.algorithm}`;
+}
+
+/** The user's key as a hash tag: the same for equal keys only, never empty, free of braces. */
+export function keyTag(key: string): string {
+  const escaped = key.replace(UNSAFE, escaped4);
+  if (escaped.length <= LONGEST_PLAIN) return escaped;
+  return `%h${createHash("sha256").update(escaped).digest("base64url")}`;
+}
+
+/** `%` and four hexadecimal digits, which `%h` of a hash cannot be. */
+function escaped4(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

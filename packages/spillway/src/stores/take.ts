@@ -1,0 +1,104 @@
+import { algorithmOf, type BucketShape, type BucketState } from "../algorithms/bucket.ts";
+import { grantLease, settleLease, type TokenBucketShape, type TokenBucketState } from "../algorithms/token-bucket.ts";
+import type { AskRun, LeaseGrant, LeaseReport } from "./store.ts";
+
+/** A bucket as a call meets it, brought to the call's instant; `undefined` state means that it cannot be read. */
+export interface OpenBucket {
+  readonly state: BucketState | undefined;
+  readonly shape: BucketShape;
+  readonly report: LeaseReport | undefined;
+  /** Time since the bucket was last written, for the decay of its demand. */
+  readonly quietUs: number;
+}
+
+/** What a call did: per run how many asks were served, per bucket what was leased. */
+export interface TakeOutcome {
+  readonly served: number[];
+  readonly leases: (LeaseGrant | undefined)[];
+}
+
+/** How much of a bucket one call may use. */
+interface Budget {
+  /** Tokens that this call may still take: all there are, or a share when the bucket is contended. */
+  left: number;
+  readonly contended: boolean;
+  /** This holder's part of the demand of all, 0 to 1. */
+  readonly share: number;
+  refused: boolean;
+}
+
+/**
+ * One call of `Store.take` on buckets in memory: settles the reports, serves the asks in order, grants leases last. This is
+ * the model that `lua/take.lua` must equal; it reads no clock.
+ */
+export function applyTake(buckets: readonly OpenBucket[], runs: readonly AskRun[], nowUs: number): TakeOutcome {
+  for (const bucket of buckets) settle(bucket);
+  const budgets = buckets.map(budgetOf);
+  const served = runs.map((run, index) => serveRun(buckets, budgets, run, index === 0));
+  const leases = buckets.map((bucket, index) => grant(bucket, budgets[index] as Budget, nowUs));
+  return { served, leases };
+}
+
+function settle({ state, shape, report, quietUs }: OpenBucket): void {
+  if (report === undefined || state?.kind !== "token-bucket" || shape.kind !== "token-bucket") return;
+  state.demand = decayed(state.demand, quietUs, report.lifeUs) + report.demand;
+  for (const { id, settled, returned } of report.settlements) settleLease(state, shape, id, settled, returned);
+}
+
+/** Decay by about e^-(elapsed / time) in operations that every IEEE machine rounds alike. */
+export function decayed(amount: number, elapsedUs: number, timeUs: number): number {
+  const step = timeUs / (timeUs + elapsedUs / 4);
+  return amount * step * step * step * step;
+}
+
+function budgetOf({ state, shape, report }: OpenBucket): Budget {
+  if (report === undefined || state?.kind !== "token-bucket" || shape.kind !== "token-bucket")
+    return { left: Number.POSITIVE_INFINITY, contended: false, share: 0, refused: false };
+  const level = state.level / shape.unitsPerToken;
+  const share = state.demand > 0 ? Math.min(1, report.weight / state.demand) : 1;
+  const contended = isContended(state, shape, report.lifeUs, level);
+  return { left: contended ? Math.floor(Math.min(1, 2 * share) * level) : level, contended, share, refused: false };
+}
+
+/** More is asked for than comes in, and the shelf holds no more than a couple of holds' refill. */
+function isContended(state: TokenBucketState, shape: TokenBucketShape, lifeUs: number, level: number): boolean {
+  const perUs = shape.unitsPerTick / (shape.unitsPerToken * shape.tickUs);
+  const threshold = Math.min(shape.burst / 2, 2 * perUs * holdUs(shape, lifeUs) + 2);
+  return state.demand > 0.9 * perUs * lifeUs && level < threshold;
+}
+
+/** How long a refused caller of a contended bucket is told to stay away at least. */
+export function holdUs(shape: TokenBucketShape, lifeUs: number): number {
+  const perUs = shape.unitsPerTick / (shape.unitsPerToken * shape.tickUs);
+  return Math.min(lifeUs / 4, shape.burst / (4 * perUs));
+}
+
+function serveRun(buckets: readonly OpenBucket[], budgets: readonly Budget[], run: AskRun, first: boolean): number {
+  for (let served = 0; served < run.count; served++) {
+    const fits = run.charges.every(({ bucket, cost }) => {
+      const { state, shape } = buckets[bucket] as OpenBucket;
+      if (state === undefined || !algorithmOf(shape).fits(state, shape, cost)) return false;
+      return cost === 0 || cost <= (budgets[bucket] as Budget).left || (first && served === 0);
+    });
+    if (!fits) {
+      for (const { bucket } of run.charges) (budgets[bucket] as Budget).refused = true;
+      return served;
+    }
+    for (const { bucket, cost } of run.charges) {
+      const { state, shape } = buckets[bucket] as OpenBucket;
+      algorithmOf(shape).charge(state as BucketState, shape, cost);
+      (budgets[bucket] as Budget).left -= cost;
+    }
+  }
+  return run.count;
+}
+
+function grant({ state, shape, report }: OpenBucket, budget: Budget, nowUs: number): LeaseGrant | undefined {
+  if (report === undefined || state?.kind !== "token-bucket" || shape.kind !== "token-bucket") return undefined;
+  const { contended, share, refused } = budget;
+  const level = state.level / shape.unitsPerToken;
+  const most = contended ? Math.min(budget.left, level) : (share * level) / 2;
+  const tokens = refused ? 0 : Math.max(0, Math.min(report.wish, Math.floor(most)));
+  const id = tokens > 0 ? grantLease(state, shape, tokens, report.lifeUs, nowUs) : 0;
+  return { id, tokens, contended };
+}
