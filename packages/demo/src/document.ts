@@ -1,0 +1,36 @@
+import type { StoreDescription } from "./demo-store.ts";
+import type { Mark } from "./marks.ts";
+import type { RunFigures } from "./measure.ts";
+
+/** One mode's figures and what they had to show. */
+export interface DemoRun extends RunFigures {
+  readonly marks: readonly Mark[];
+}
+
+/** What `--json` prints and the report shows. */
+export interface DemoDocument {
+  readonly limit: number;
+  readonly period: string;
+  readonly periodMs: number;
+  readonly burst: number;
+  readonly seconds: number;
+  readonly workers: number;
+  readonly offeredPerSecond: number;
+  /** Of the arrival times; the same for every mode. */
+  readonly seed: number;
+  /** How requests travel. Keep-alive would pin them to few workers. */
+  readonly connection: "one per request";
+  /** `null` when no mode needed one. */
+  readonly store: StoreDescription | null;
+  readonly node: string;
+  /** When the first mode started, as ISO 8601. */
+  readonly startedAt: string;
+  readonly runs: readonly DemoRun[];
+}
+
+/** What fell short: one line per mark that was missed, with the mode's name. Empty when all is well. */
+export function missedMarks(document: DemoDocument): string[] {
+  return document.runs.flatMap((run) =>
+    run.marks.filter((mark) => !mark.held).map((mark) => `${run.mode}: ${mark.text}`),
+  );
+}

@@ -1,0 +1,82 @@
+import { randomInt } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type DemoDocument, missedMarks } from "./document.ts";
+import { type DemoOptions, helpText, OptionError, parseOptions } from "./options.ts";
+import { runDemo } from "./primary.ts";
+import { ProgressLine } from "./progress.ts";
+import { renderReport } from "./report.ts";
+import { renderMarks, renderTable } from "./table.ts";
+
+const EXIT_MISSED = 1;
+const EXIT_BAD_OPTION = 2;
+const SIGNAL_EXITS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+/** A signal asked the demo to end. */
+class Interrupted extends Error {
+  override readonly name = "Interrupted";
+  readonly exitCode: number;
+
+  constructor(signal: keyof typeof SIGNAL_EXITS) {
+    super(`Stopped by ${signal}.`);
+    this.exitCode = SIGNAL_EXITS[signal];
+  }
+}
+
+/** Runs the demo and returns its exit code. */
+async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (typeof options === "number") return options;
+  const interruption = interruptible();
+  try {
+    const document = await runDemo(options, new ProgressLine(process.stderr, () => performance.now()), interruption);
+    return await present(document, options);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    return error instanceof Interrupted ? error.exitCode : EXIT_MISSED;
+  }
+}
+
+function readOptions(args: readonly string[]): DemoOptions | number {
+  try {
+    const options = parseOptions(args, randomInt(2 ** 32));
+    if (options !== "help") return options;
+    console.log(helpText());
+    return 0;
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    console.error(`${error.message}\nRun it with --help for all options.`);
+    return EXIT_BAD_OPTION;
+  }
+}
+
+/** The first signal stops the demo in order; a second one of the same kind ends it at once. */
+function interruptible(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of Object.keys(SIGNAL_EXITS) as (keyof typeof SIGNAL_EXITS)[])
+    process.once(signal, () => controller.abort(new Interrupted(signal)));
+  return controller.signal;
+}
+
+/** Prints table, marks and, last on stdout, the JSON document; writes the report. */
+async function present(document: DemoDocument, options: DemoOptions): Promise<number> {
+  const print = options.json ? console.error : console.log;
+  print(`${renderTable(document)}\n\n${renderMarks(document)}`);
+  const file = resolve(options.report);
+  await writeFile(file, renderReport(document));
+  print(`\nReport: ${file}`);
+  if (options.json) console.log(JSON.stringify(document));
+  const missed = missedMarks(document);
+  for (const line of missed) console.error(`Missed mark: ${line}`);
+  return missed.length === 0 ? 0 : EXIT_MISSED;
+}
+
+main(process.argv.slice(2)).then(
+  (exitCode) => {
+    process.exitCode = exitCode;
+  },
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = EXIT_MISSED;
+  },
+);

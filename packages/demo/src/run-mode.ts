@@ -1,0 +1,59 @@
+import { freshName } from "./demo-store.ts";
+import type { DemoRun } from "./document.ts";
+import type { LoadProgress } from "./generator-messages.ts";
+import type { GeneratorProcess } from "./generator-process.ts";
+import { answeredMark } from "./marks.ts";
+import { measure } from "./measure.ts";
+import type { Mode } from "./modes.ts";
+import type { DemoOptions } from "./options.ts";
+import type { RedisCallCounter } from "./redis-calls.ts";
+import type { WorkerFleet } from "./worker-fleet.ts";
+
+/** Answers that each worker gives in each mode before it is measured. */
+const WARM_ANSWERS = 40;
+const WARM_ROUNDS = 20;
+
+/** What a run works with. */
+export interface RunParts {
+  readonly fleet: WorkerFleet;
+  readonly generator: GeneratorProcess;
+  /** Left out when the demo runs without Redis. */
+  readonly counter: RedisCallCounter | undefined;
+  onProgress(progress: LoadProgress): void;
+}
+
+/**
+ * Has every worker answer in this mode, so that no measured request pays for compiling code or opening connections.
+ * @throws Error naming the workers that did not answer.
+ */
+export async function warmMode(mode: Mode, { fleet, generator }: Pick<RunParts, "fleet" | "generator">): Promise<void> {
+  const answers = new Map(fleet.names.map((name) => [name, 0]));
+  const cold = (): string[] => fleet.names.filter((name) => (answers.get(name) ?? 0) < WARM_ANSWERS);
+  for (let round = 0; round < WARM_ROUNDS && cold().length > 0; round++) {
+    const count = WARM_ANSWERS * cold().length;
+    const perWorker = await generator.warm(fleet.urlOf(mode.name), `warm-up-${freshName()}`, count);
+    for (const [name, more] of Object.entries(perWorker)) answers.set(name, (answers.get(name) ?? 0) + more);
+  }
+  if (cold().length > 0) throw new Error(`Workers ${cold().join(", ")} did not answer in mode ${mode.name}.`);
+}
+
+/** Measures one mode that is warm, with an API key that nobody has used. */
+export async function runMode(mode: Mode, options: DemoOptions, parts: RunParts): Promise<DemoRun> {
+  const { fleet, generator, counter } = parts;
+  await fleet.collect(mode.name);
+  await counter?.begin();
+  const load = await generator.run(
+    {
+      url: fleet.urlOf(mode.name),
+      apiKey: `demo-${freshName()}`,
+      ratePerSecond: options.offeredPerSecond,
+      seconds: options.seconds,
+      seed: options.seed,
+    },
+    { onStarted: () => {}, onProgress: parts.onProgress },
+  );
+  const storeCalls = (await counter?.end(options.seconds)) ?? { total: 0, perSecond: [] };
+  const decisions = await fleet.collect(mode.name);
+  const run = measure(mode.name, options, fleet.names, load, decisions, storeCalls);
+  return { ...run, marks: [answeredMark(run), ...mode.judge(run, options, options.workers)] };
+}

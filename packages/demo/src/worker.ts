@@ -1,0 +1,52 @@
+import type { AddressInfo } from "node:net";
+import { Redis } from "ioredis";
+import { createServer, type DemoServer, type ServerSettings } from "./server-app.ts";
+import { leaveSignalsToPrimary } from "./signals.ts";
+import { type FromWorker, SETTINGS_VARIABLE, type ToWorker } from "./worker-messages.ts";
+
+/** A worker of the demo: `node:cluster` runs this file, several times, on one port. */
+async function main(): Promise<void> {
+  leaveSignalsToPrimary();
+  const settings = JSON.parse(process.env[SETTINGS_VARIABLE] ?? "{}") as ServerSettings;
+  const redis = await connectRedis(settings.redisUrl);
+  const server = await createServer(settings, String(process.pid), () => {
+    if (redis === undefined) throw new Error("This mode needs Redis, and the demo runs without.");
+    return redis;
+  });
+  process.on("message", (message: ToWorker) => {
+    if (message.type === "collect") collect(server, message.mode);
+    else void stop(server, redis);
+  });
+  await server.app.listen({ host: "127.0.0.1", port: 0 });
+  send({ type: "ready", port: (server.app.server.address() as AddressInfo).port });
+}
+
+async function connectRedis(url: string | undefined): Promise<Redis | undefined> {
+  if (url === undefined) return undefined;
+  const redis = new Redis(url, { lazyConnect: true });
+  redis.on("error", (error) => console.error(`Worker ${process.pid}: Redis: ${error.message}`));
+  await redis.connect();
+  await redis.ping();
+  return redis;
+}
+
+function collect(server: DemoServer, mode: string): void {
+  const recorder = server.recorders.get(mode);
+  if (recorder !== undefined) send({ type: "collected", mode, record: recorder.take() });
+}
+
+async function stop(server: DemoServer, redis: Redis | undefined): Promise<void> {
+  await server.close();
+  redis?.disconnect();
+  process.disconnect();
+}
+
+function send(message: FromWorker): void {
+  process.send?.(message);
+}
+
+main().catch((error: unknown) => {
+  send({ type: "failed", message: error instanceof Error ? error.message : String(error) });
+  process.exitCode = 1;
+  process.disconnect();
+});
