@@ -14,7 +14,10 @@ const DEFAULT_PAUSE_MS = 20;
  *
  * @throws the last error of the check, or an error that says what it returned, once the time is up
  */
-export async function eventually<T>(check: () => T | Promise<T>, options: EventuallyOptions): Promise<T> {
+export async function eventually<T>(
+  check: () => T | Promise<T>,
+  options: EventuallyOptions,
+): Promise<Exclude<T, false>> {
   const until = performance.now() + options.withinMs;
   const pauseMs = options.everyMs ?? DEFAULT_PAUSE_MS;
   let failure: unknown = new Error(`The check did not finish within ${options.withinMs} ms.`);
@@ -32,9 +35,9 @@ type Attempt<T> =
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "unfinished" };
 
-async function attempt<T>(check: () => T | Promise<T>, ms: number): Promise<Attempt<T>> {
+async function attempt<T>(check: () => T | Promise<T>, ms: number): Promise<Attempt<Exclude<T, false>>> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Attempt<T>>((resolve) => {
+  const late = new Promise<Attempt<never>>((resolve) => {
     timer = setTimeout(() => resolve({ kind: "unfinished" }), ms);
   });
   try {
@@ -44,11 +47,11 @@ async function attempt<T>(check: () => T | Promise<T>, ms: number): Promise<Atte
   }
 }
 
-async function settle<T>(check: () => T | Promise<T>): Promise<Attempt<T>> {
+async function settle<T>(check: () => T | Promise<T>): Promise<Attempt<Exclude<T, false>>> {
   try {
     const value = await check();
     if (value === false) return { kind: "failed", error: new Error("The check still returned false.") };
-    return { kind: "passed", value };
+    return { kind: "passed", value: value as Exclude<T, false> };
   } catch (error) {
     return { kind: "failed", error };
   }

@@ -47,9 +47,7 @@ let watching = false;
 export function spawnOwned(command: string, args: readonly string[], options: OwnedProcessOptions = {}): OwnedProcess {
   watchExit();
   const setpriv = process.platform === "linux" ? findOnPath("setpriv") : undefined;
-  const [file, fileArgs] = setpriv
-    ? [setpriv, ["--pdeathsig", "KILL", "--", command, ...args]]
-    : [command, [...args]];
+  const [file, fileArgs] = setpriv ? [setpriv, ["--pdeathsig", "KILL", "--", command, ...args]] : [command, [...args]];
   const child = spawn(file, fileArgs, {
     stdio: ["ignore", "pipe", "pipe"],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),

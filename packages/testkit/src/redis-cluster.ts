@@ -67,6 +67,8 @@ async function startNodes(count: number, options: RedisClusterOptions): Promise<
   const args = [
     ...["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"],
     ...["--cluster-node-timeout", String(options.nodeTimeoutMs ?? 1000), "--cluster-announce-ip", "127.0.0.1"],
+    // A replica is listed once it has received something from its primary, for which it would wait 10 s otherwise.
+    ...["--repl-ping-replica-period", "1"],
     ...(options.args ?? []),
   ];
   const started = await Promise.allSettled(Array.from({ length: count }, () => startRedisServer({ args })));

@@ -110,7 +110,9 @@ async function firstOf(owned: OwnedProcess, readyLine: string): Promise<string> 
     });
     timer = setTimeout(() => resolve("timeout"), READY_WITHIN_MS);
   });
-  const ended = owned.exited.then((end) => end.error?.message ?? `code ${end.code ?? "none"}, ${end.signal ?? "no signal"}`);
+  const ended = owned.exited.then(
+    (end) => end.error?.message ?? `code ${end.code ?? "none"}, ${end.signal ?? "no signal"}`,
+  );
   try {
     return await Promise.race([ready, ended]);
   } finally {
