@@ -37,7 +37,7 @@ const tools = Object.keys((JSON.parse(textOf("package.json")) as Manifest).devDe
 const isRelative = ({ specifier }: ImportSite): boolean => specifier.startsWith(".");
 const isBuiltin = ({ specifier }: ImportSite): boolean =>
   specifier.startsWith("node:") || builtinModules.includes(specifier);
-const isTest = ({ file }: ImportSite): boolean => file.endsWith(".test.ts");
+const isTest = ({ file }: ImportSite): boolean => /(?:\.test|\/test-support)\.ts$/.test(file);
 const packageOf = (specifier: string): string => specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 const describeSite = ({ file, line, specifier }: ImportSite): string => `${file}:${line} imports ${specifier}`;
 

@@ -1,0 +1,65 @@
+import { readFileSync } from "node:fs";
+import { type RedisServer, startRedisServer } from "@spillway/testkit";
+import { Redis } from "ioredis";
+import { createRateLimiter, type RateLimiter, redisStore } from "spillway";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+const operations = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+const RIGHTS = (/```acl\n\s*(.*)\n\s*```/.exec(operations)?.[1] ?? "").split(" ");
+
+let server: RedisServer;
+let admin: Redis;
+beforeAll(async () => {
+  server = await startRedisServer();
+  admin = new Redis(server.url);
+});
+afterAll(async () => {
+  admin?.disconnect();
+  await server?.stop();
+});
+
+async function decideAs(
+  name: string,
+  rights: readonly string[],
+  use: (limiter: RateLimiter) => Promise<void>,
+): Promise<void> {
+  await admin.call("ACL", "SETUSER", name, "on", ">secret", ...rights);
+  const client = new Redis(server.url, { username: name, password: "secret" });
+  client.on("error", () => {}); // A missing right shows in the decisions.
+  const limiter = createRateLimiter({
+    store: redisStore(client),
+    policies: [
+      { name: "second", limit: 5, period: "1s" },
+      { name: "minute", limit: 50, period: "1m", algorithm: "fixed-window" },
+    ],
+    deadlineMs: 2000,
+    onStateChange: () => {},
+  });
+  try {
+    await use(limiter);
+  } finally {
+    await limiter.close();
+    client.disconnect();
+  }
+}
+
+it("the rights that docs/operations.md lists are enough for every operation", async () => {
+  await decideAs("listed", RIGHTS, async (limiter) => {
+    const decision = await limiter.consume("somebody");
+    expect(decision).toMatchObject({ allowed: true, source: "store" });
+    await limiter.refund(decision);
+    await limiter.reset("somebody");
+    expect((await limiter.peek("somebody")).policies.map(({ remaining }) => remaining)).toEqual([5, 50]);
+  });
+  expect(await admin.call("ACL", "LOG")).toEqual([]);
+});
+
+it("a right that is missing is named in the error, and no decision waits for it", async () => {
+  const less = RIGHTS.filter((right) => right !== "+set");
+  await decideAs("less", less, async (limiter) => {
+    const decision = await limiter.consume("somebody");
+    expect(decision).toMatchObject({ degraded: true, source: "backstop" });
+    await expect(limiter.reset("somebody")).rejects.toMatchObject({ code: "ERR_SPILLWAY_STORE_UNAVAILABLE" });
+    await expect(limiter.reset("somebody")).rejects.toThrow(/lacks a permission/);
+  });
+});
