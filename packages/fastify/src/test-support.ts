@@ -1,0 +1,59 @@
+import Fastify, { type FastifyInstance } from "fastify";
+import { type Clock, createRateLimiter, memoryStore, type PolicyOptions, type RateLimiter, type Timer } from "spillway";
+import { onTestFinished } from "vitest";
+import { type SpillwayOptions, spillway } from "./index.ts";
+
+/** A clock that stands still until it is told to go on. */
+export class StillClock implements Clock {
+  #nowMs = 1_000_000;
+
+  advance(ms: number): void {
+    this.#nowMs += ms;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  wallMs(): number {
+    return 1_700_000_000_000 + this.#nowMs;
+  }
+
+  startTimer(): Timer {
+    return { cancel: () => {} };
+  }
+}
+
+/** A real limiter in memory. */
+export function memoryLimiter(clock: Clock, ...policies: PolicyOptions[]): RateLimiter {
+  const limiter = createRateLimiter({ store: memoryStore({ clock }), policies, clock });
+  onTestFinished(() => limiter.close());
+  return limiter;
+}
+
+/** The same limiter, but one that always has to ask its store, as with Redis and no lease. */
+export function withoutLocalState(limiter: RateLimiter): RateLimiter {
+  return {
+    consume: (key, options) => limiter.consume(key, options),
+    consumeNow: () => undefined,
+    peek: (key) => limiter.peek(key),
+    refund: (decision) => limiter.refund(decision),
+    reset: (key) => limiter.reset(key),
+    stats: () => limiter.stats(),
+    close: () => limiter.close(),
+    [Symbol.asyncDispose]: () => limiter.close(),
+  };
+}
+
+/** An app with the plugin and the given routes; each test's app is closed after it. */
+export async function limitedApp(
+  options: SpillwayOptions,
+  addRoutes: (app: FastifyInstance) => void = (app) => app.get("/", async () => "in"),
+  app: FastifyInstance = Fastify(),
+): Promise<FastifyInstance> {
+  onTestFinished(() => app.close());
+  await app.register(spillway, options);
+  addRoutes(app);
+  await app.ready();
+  return app;
+}
