@@ -1,0 +1,63 @@
+// What each command of `run.mjs` needs first, and what it then runs.
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "./build.mjs";
+import { installDependencies } from "./install-dependencies.mjs";
+import { requireRedisServer } from "./require-redis-server.mjs";
+import { ROOT, runNode } from "./run-node.mjs";
+import { say } from "./say.mjs";
+
+/** Where `npm test` leaves its result for programs to read. */
+export const TEST_RESULT = join("node_modules", ".cache", "spillway", "test-result.json");
+
+/**
+ * A command is a module that gets the remaining arguments, or a function. `redisServer` asks for the program
+ * `redis-server` itself, for commands that stop, pause and configure servers; the others find a Redis by themselves.
+ */
+const COMMANDS = {
+  build: { does: "compiles every package" },
+  test: { does: "runs every test that this machine can run", redisServer: true, run: runTests },
+  check: { does: "types, lint, Lua, generated files, dead code, package exports", module: "scripts/check.mjs" },
+  demo: { does: "shows the leak of per-process limits and its fix", module: "packages/demo/dist/main.js" },
+  bench: { does: "measures Spillway beside its peers", module: "bench/main.mjs" },
+  simulate: { does: "runs the client code on a virtual clock", module: "bench/simulator/main.mjs" },
+  lab: { does: "reproduces the measured tables", module: "bench/experiments/main.mjs" },
+  chaos: { does: "tries every fault on real servers", redisServer: true, run: runChaos },
+  flood: { does: "offers load to a service of yours", module: "packages/demo/dist/flood.js" },
+};
+
+/** Runs one command and gives back its exit code. */
+export async function runCommand(name, args) {
+  const command = Object.hasOwn(COMMANDS, name ?? "") ? COMMANDS[name] : undefined;
+  if (command === undefined) {
+    say(name === undefined ? "Which command?" : `There is no command "${name}".`);
+    for (const [known, { does }] of Object.entries(COMMANDS)) say(`  ${known.padEnd(10)}${does}`);
+    return 2;
+  }
+  for (const step of [installDependencies, build]) {
+    const code = await step();
+    if (code !== 0) return code;
+  }
+  if (command.redisServer && !(await requireRedisServer())) return 1;
+  if (command.run) return await command.run(args);
+  return command.module === undefined ? 0 : await runModule(name, command.module, args);
+}
+
+async function runModule(name, module, args) {
+  if (existsSync(join(ROOT, module))) return await runNode([module, ...args]);
+  say(`The command "${name}" is not built yet: ${module} does not exist.`);
+  return 1;
+}
+
+async function runTests(args, env = {}) {
+  mkdirSync(join(ROOT, TEST_RESULT, ".."), { recursive: true });
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${TEST_RESULT}`];
+  return await runNode(["node_modules/vitest/vitest.mjs", "run", ...reporters, ...args], { env });
+}
+
+async function runChaos(args) {
+  if (existsSync(join(ROOT, "test/chaos")))
+    return await runTests(["--project=chaos", ...args], { SPILLWAY_CHAOS: "1" });
+  say('The command "chaos" is not built yet: test/chaos does not exist.');
+  return 1;
+}

@@ -1,0 +1,53 @@
+import { existsSync, readdirSync } from "node:fs";
+import { defineConfig } from "vitest/config";
+
+// One project for the tests beside each package's source, and one for each folder under test/. Groups run one after
+// another: what measures time or fills the machine does not run beside anything else.
+const UNIT = { group: 0, timeoutMs: 10_000 };
+const FOLDERS: Readonly<Record<string, { group: number; timeoutMs: number; alone?: boolean; needsRedis?: boolean }>> = {
+  architecture: { group: 0, timeoutMs: 30_000 },
+  model: { group: 0, timeoutMs: 60_000, needsRedis: true },
+  lua: { group: 0, timeoutMs: 60_000, needsRedis: true },
+  contract: { group: 0, timeoutMs: 60_000, needsRedis: true },
+  integration: { group: 1, timeoutMs: 60_000, needsRedis: true },
+  packaging: { group: 2, timeoutMs: 120_000, alone: true },
+  "end-to-end": { group: 3, timeoutMs: 120_000, alone: true, needsRedis: true },
+  chaos: { group: 4, timeoutMs: 180_000, alone: true, needsRedis: true },
+};
+const CHAOS_WANTED = process.env.SPILLWAY_CHAOS === "1";
+
+const packages = readdirSync("packages").filter((name) => existsSync(`packages/${name}/package.json`));
+const unitProjects = packages.map((name) => ({
+  test: {
+    name: `unit ${name}`,
+    include: [`packages/${name}/src/**/*.test.ts`],
+    testTimeout: name === "testkit" ? 30_000 : UNIT.timeoutMs,
+    hookTimeout: 30_000,
+    sequence: { groupOrder: UNIT.group },
+    ...(name === "testkit" ? { globalSetup: ["test/require-redis-server.ts"] } : {}),
+  },
+}));
+const folderProjects = Object.entries(FOLDERS)
+  .filter(([name]) => name !== "chaos" || CHAOS_WANTED)
+  .map(([name, { group, timeoutMs, alone = false, needsRedis = false }]) => ({
+    test: {
+      name,
+      include: [`test/${name}/**/*.test.ts`],
+      testTimeout: timeoutMs,
+      hookTimeout: timeoutMs,
+      fileParallelism: !alone,
+      sequence: { groupOrder: group },
+      ...(needsRedis ? { globalSetup: ["test/require-redis-server.ts"] } : {}),
+    },
+  }));
+
+export default defineConfig({
+  test: {
+    projects: [...unitProjects, ...folderProjects],
+    // Two files at a time also where there are more cores: most of them start servers and worker processes of their own.
+    maxWorkers: 2,
+    clearMocks: true,
+    restoreMocks: true,
+    coverage: { include: ["packages/*/src/**/*.ts"], exclude: ["**/*.test.ts"] },
+  },
+});
