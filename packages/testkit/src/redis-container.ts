@@ -1,3 +1,4 @@
+import type * as Testcontainers from "testcontainers";
 import { withDeadline } from "./with-deadline.ts";
 
 /** A Redis in a container of its own. */
@@ -7,6 +8,8 @@ export interface RedisContainer {
   stop(): Promise<void>;
 }
 
+// Heavy, and an optional peer: whoever has a redis-server never loads it, and need not have it.
+const LIBRARY = "testcontainers";
 const DEFAULT_IMAGE = "redis:8";
 const REDIS_PORT = 6379;
 const RUNTIME_WITHIN_MS = 15_000;
@@ -21,8 +24,7 @@ export function redisImage(): string {
 /** Why containers cannot be started here, or undefined when they can. The image may still have to be fetched. */
 export async function whyNoContainers(): Promise<string | undefined> {
   try {
-    // Heavy, and optional: whoever has a redis-server never loads it.
-    const { getContainerRuntimeClient } = await import("testcontainers");
+    const { getContainerRuntimeClient } = await loadLibrary();
     await withDeadline(getContainerRuntimeClient(), RUNTIME_WITHIN_MS, "a container runtime");
     return undefined;
   } catch (error) {
@@ -32,7 +34,7 @@ export async function whyNoContainers(): Promise<string | undefined> {
 
 /** Starts a Redis without persistence in a container. */
 export async function startRedisContainer(image: string = redisImage()): Promise<RedisContainer> {
-  const { GenericContainer, Wait } = await import("testcontainers");
+  const { GenericContainer, Wait } = await loadLibrary();
   const container = new GenericContainer(image)
     .withCommand(["redis-server", "--save", "", "--appendonly", "no"])
     .withExposedPorts(REDIS_PORT)
@@ -44,4 +46,8 @@ export async function startRedisContainer(image: string = redisImage()): Promise
       await withDeadline(started.stop(), STOP_WITHIN_MS, `the container of ${image} to stop`);
     },
   };
+}
+
+async function loadLibrary(): Promise<typeof Testcontainers> {
+  return await import(LIBRARY);
 }
