@@ -10,28 +10,51 @@
 -- @include lib/refill
 -- @include lib/expiry
 -- @include lib/arguments
+-- @include lib/fault
 -- @include lib/token-bucket
+-- @include lib/write-token-bucket
 -- @include lib/fixed-window
--- @include lib/buckets
--- @include lib/write
--- @include lib/adjust
+-- @include lib/write-fixed-window
+-- @include lib/report
 
 local now_us = server_time_us()
-local policies, slot = read_policies()
+local policies, slot = read_policies(ARGV)
 local values = redis.call('MGET', unpack(KEYS))
-local reply = { now_us }
+local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy, tokens = policies[tonumber(ARGV[slot])], tonumber(ARGV[slot + 1])
+  local policy, tokens = policies[ARGV[slot] + 0], ARGV[slot + 1] + 0
   slot = slot + 2
-  local b = read_bucket(KEYS[i], values[i], policy, now_us)
-  if not b.fault then
-    if policy.kind == 't' then
-      adjust_token_bucket(b, policy, tokens)
+  if is_foreign(KEYS[i], values[i]) then
+    n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+  elseif policy[1] == 'f' then
+    local start_us, used = read_fixed_window(values[i], now_us, policy[3], policy[4])
+    if start_us then
+      if tokens > 0 then
+        used = math.max(0, used - tokens)
+      else
+        used = math.max(used, math.min(used - tokens, 2 * policy[2]))
+      end
+      write_fixed_window(KEYS[i], now_us, policy[3], start_us, used)
+      n = reply_slots(reply, n, 0, used, start_us)
     else
-      adjust_fixed_window(b, policy, tokens)
+      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    end
+  else
+    local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
+    if level then
+      local moved = level + tokens * policy[2]
+      if tokens > 0 then
+        level = math.max(level, math.min(moved, (policy[5] - older - newer) * policy[2]))
+      else
+        level = math.max(moved, -policy[5] * policy[2])
+      end
+      write_token_bucket(KEYS[i], now_us, policy[2], policy[3], policy[4], level, time_us, full_us, older, older_id,
+        older_death_us, newer, newer_id, newer_death_us, demand)
+      n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+    else
+      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end
   end
-  write_bucket(KEYS[i], b, policy, now_us)
-  reply_bucket(reply, b, policy, nil)
 end
 return reply

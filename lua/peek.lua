@@ -9,16 +9,35 @@
 -- @include lib/clock
 -- @include lib/refill
 -- @include lib/arguments
+-- @include lib/fault
 -- @include lib/token-bucket
 -- @include lib/fixed-window
--- @include lib/buckets
+-- @include lib/report
 
 local now_us = server_time_us()
-local policies, slot = read_policies()
+local policies, slot = read_policies(ARGV)
 local values = redis.call('MGET', unpack(KEYS))
-local reply = { now_us }
+local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy = policies[tonumber(ARGV[slot + i - 1])]
-  reply_bucket(reply, read_bucket(KEYS[i], values[i], policy, now_us), policy, nil)
+  local policy = policies[ARGV[slot] + 0]
+  slot = slot + 1
+  if is_foreign(KEYS[i], values[i]) then
+    n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+  elseif policy[1] == 'f' then
+    local start_us, used = read_fixed_window(values[i], now_us, policy[3], policy[4])
+    if start_us then
+      n = reply_slots(reply, n, 0, used, start_us)
+    else
+      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    end
+  else
+    local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
+      read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
+    if level then
+      n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+    else
+      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    end
+  end
 end
 return reply

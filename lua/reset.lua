@@ -12,26 +12,35 @@
 -- @include lib/expiry
 -- @include lib/arguments
 -- @include lib/token-bucket
+-- @include lib/write-token-bucket
 -- @include lib/fixed-window
--- @include lib/buckets
--- @include lib/write
+-- @include lib/write-fixed-window
+-- @include lib/report
 
 local now_us = server_time_us()
-local policies, slot = read_policies()
+local policies, slot = read_policies(ARGV)
 local values = redis.call('MGET', unpack(KEYS))
-local reply = { now_us }
+local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy = policies[tonumber(ARGV[slot + i - 1])]
-  local b = read_bucket(KEYS[i], values[i], policy, now_us)
-  if b.fault then
-    b = open_bucket(policy, now_us)
-    if policy.kind == 't' then advance_token_bucket(b, policy, now_us) end
-  elseif policy.kind == 't' then
-    b.level = token_bucket_ceiling(b, policy)
+  local policy = policies[ARGV[slot] + 0]
+  slot = slot + 1
+  if policy[1] == 'f' then
+    local start_us = read_fixed_window(values[i], now_us, policy[3], policy[4])
+      or read_fixed_window(false, now_us, policy[3], policy[4])
+    write_fixed_window(KEYS[i], now_us, policy[3], start_us, 0)
+    n = reply_slots(reply, n, 0, 0, start_us)
   else
-    b.used = 0
+    local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
+    local was, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      read_token_bucket(values[i], now_us, scale, per_tick, tick_us, burst)
+    if not was then
+      _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+        read_token_bucket(false, now_us, scale, per_tick, tick_us, burst)
+    end
+    local level = math.max(0, (burst - older - newer) * scale)
+    write_token_bucket(KEYS[i], now_us, scale, per_tick, tick_us, level, time_us, full_us, older, older_id,
+      older_death_us, newer, newer_id, newer_death_us, demand)
+    n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
   end
-  write_bucket(KEYS[i], b, policy, now_us)
-  reply_bucket(reply, b, policy, nil)
 end
 return reply

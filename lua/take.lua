@@ -10,6 +10,8 @@
 --         wish in tokens, life in us, demand in tokens, weight in tokens, the number of settlements, and per settlement
 --         lease id, tokens settled, tokens returned of these
 --       per run of equal asks: how many, the number of charges, and per charge the bucket's number, from 1, and the cost
+--       The commonest call, one token bucket without a report and one run, is written shorter:
+--         's', units per token, units per tick, tick in us, burst in tokens, how many asks, the cost of each
 -- Returns: the server's time in us; per bucket flag, a, b; per run how many of its asks were served, the first ones.
 --         flag 0: token bucket: level in units, its time in us; fixed window: used, start in us
 --         flag 1: token bucket with escrow: the same, then tokens and death in us of the older and of the newer escrow,
@@ -22,16 +24,15 @@
 -- @include lib/expiry
 
 local call_us = server_time_us()
+local is_short = ARGV[1] == 's'
 
--- The commonest call, one token bucket without escrow and one run, needs no tables.
-if #ARGV == 11 and #KEYS == 1 and ARGV[2] == 't' then
+if is_short then
   local value = redis.pcall('GET', KEYS[1])
-  if not value or (type(value) == 'string' and #value == 33 and string.byte(value) == 1) then
-    local units_per_token, units_per_tick, tick_us = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-    local capacity = ARGV[6] * units_per_token
-    local full_us = time_to_full_us(ARGV[6], units_per_token, units_per_tick, tick_us)
-    local level, time_us = capacity, call_us
-    local readable = true
+  if not value or (#value == 33 and string.byte(value) == 1) then
+    local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+    local capacity = ARGV[5] * units_per_token
+    local full_us = ceil(capacity / units_per_tick) * tick_us
+    local level, time_us, readable = capacity, call_us, true
     if value then
       local scale, longest_us
       level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
@@ -46,85 +47,160 @@ if #ARGV == 11 and #KEYS == 1 and ARGV[2] == 't' then
       end
     end
     if readable then
-      local count, cost_units = tonumber(ARGV[8]), ARGV[11] * units_per_token
-      local served = count
+      local served, cost_units = ARGV[6] + 0, ARGV[7] * units_per_token
       if cost_units > 0 then
-        served = math.min(count, math.max(0, math.floor(level / cost_units)))
+        local most = floor(level / cost_units)
+        if most < 0 then most = 0 end
+        if most < served then served = most end
         level = level - served * cost_units
       end
       redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX',
-        expiry_ms(full_us, level, units_per_tick, tick_us, 0))
+        token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, 0))
       return { call_us, 0, level, time_us, served }
     end
   end
 end
 
 -- @include lib/arguments
+-- @include lib/fault
 -- @include lib/token-bucket
+-- @include lib/write-token-bucket
 -- @include lib/fixed-window
--- @include lib/buckets
--- @include lib/write
--- @include lib/serve
+-- @include lib/write-fixed-window
 -- @include lib/lease
 
-local policies, slot = read_policies()
-local bucket_policy, reports, buckets, budgets = {}, {}, {}, {}
-local values = redis.call('MGET', unpack(KEYS))
+-- The short form, written out: its bucket has an escrow, or cannot be read.
+local argv = ARGV
+if is_short then
+  argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5], '1', ARGV[6], '1', '1', ARGV[7] }
+end
 
-for i = 1, #KEYS do
-  local number = tonumber(ARGV[slot])
+-- Slots of a bucket's table.
+local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
+  1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+local WISH, LIFE_US, CONTENDED, SHARE = 13, 14, 15, 16
+-- Of a window's: what is left, whether an ask was refused, start, and what was used.
+local START_US, USED = 3, 4
+
+local policies, slot = read_policies(argv)
+local values = redis.call('MGET', unpack(KEYS))
+local argument_count, key_count = #argv, #KEYS
+local buckets, policy_of = {}, {}
+
+for i = 1, key_count do
+  local number = argv[slot] + 0
   slot = slot + 1
-  local policy = policies[math.abs(number)]
-  local b = read_bucket(KEYS[i], values[i], policy, call_us)
-  if number < 0 then
-    local report = {
-      wish = tonumber(ARGV[slot]), life_us = tonumber(ARGV[slot + 1]), demand = tonumber(ARGV[slot + 2]),
-      weight = tonumber(ARGV[slot + 3]), settlements = {},
-    }
-    local last = slot + 4 + 3 * ARGV[slot + 4]
-    for s = slot + 5, last do report.settlements[#report.settlements + 1] = tonumber(ARGV[s]) end
-    slot = last + 1
-    if policy.kind == 't' and not b.fault then take_report(b, policy, report) end
-    reports[i] = report
+  local reported = number < 0
+  local policy, value = policies[reported and -number or number], values[i]
+  policy_of[i] = policy
+  if is_foreign(KEYS[i], value) then
+    buckets[i] = false
+  elseif policy[1] == 'f' then
+    local start_us, used = read_fixed_window(value, call_us, policy[3], policy[4])
+    buckets[i] = start_us and { policy[2] - used, false, start_us, used }
+  else
+    local units_per_token, burst = policy[2], policy[5]
+    local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
+      read_token_bucket(value, call_us, units_per_token, policy[3], policy[4], burst)
+    if not level then
+      buckets[i] = false
+    elseif reported then
+      local life_us = argv[slot + 1] + 0
+      local step = life_us / (life_us + quiet_us / 4)
+      demand = demand * step * step * step * step + argv[slot + 2]
+      for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do
+        level, older, newer = settled_lease(argv[s] + 0, argv[s + 1] + 0, argv[s + 2] + 0, level, older, older_id,
+          newer, newer_id, units_per_token, burst)
+      end
+      local left, contended, share =
+        budget_of(level, demand, argv[slot + 3] + 0, life_us, units_per_token, policy[3], policy[4], burst)
+      buckets[i] = { left, false, level, time_us, full_us, older, older_id, older_death_us, newer, newer_id,
+        newer_death_us, demand, argv[slot] + 0, life_us, contended, share }
+    else
+      buckets[i] = { math.huge, false, level, time_us, full_us, older, older_id, older_death_us, newer,
+        newer_id, newer_death_us, demand }
+    end
   end
-  bucket_policy[i], buckets[i], budgets[i] = policy, b, budget_of(b, policy, reports[i])
+  if reported then slot = slot + 5 + 3 * argv[slot + 4] end
 end
 
 local served, run = {}, 0
-while slot <= #ARGV do
+while slot <= argument_count do
+  local count, first_charge = argv[slot] + 0, slot + 2
+  slot = first_charge + 2 * argv[slot + 1]
   run = run + 1
-  local count, charges = tonumber(ARGV[slot]), tonumber(ARGV[slot + 1])
-  local first_charge, last_charge = slot + 2, slot + 2 * charges
-  slot = last_charge + 2
-  local done = 0
-  while done < count do
-    local fits = true
-    for c = first_charge, last_charge, 2 do
-      local i, cost = tonumber(ARGV[c]), tonumber(ARGV[c + 1])
-      local b, within = buckets[i], cost == 0 or (run == 1 and done == 0) or cost <= budgets[i].left
-      if b.fault or not within or not bucket_fits(b, bucket_policy[i], cost) then fits = false end
-    end
-    for c = first_charge, last_charge, 2 do
-      local i, cost = tonumber(ARGV[c]), tonumber(ARGV[c + 1])
-      if fits then
-        charge_bucket(buckets[i], bucket_policy[i], cost)
-        budgets[i].left = budgets[i].left - cost
-      else
-        budgets[i].refused = true
+  local done, refused = 0, false
+  while done < count and not refused do
+    for c = first_charge, slot - 2, 2 do
+      local i, cost = argv[c] + 0, argv[c + 1] + 0
+      local b = buckets[i]
+      if not b then
+        refused = true
+      elseif cost > 0 then
+        local policy = policy_of[i]
+        if policy[1] == 'f' then
+          if cost > b[LEFT] then refused = true end
+        elseif cost * policy[2] > b[LEVEL] or (cost > b[LEFT] and (run > 1 or done > 0)) then
+          refused = true
+        end
       end
     end
-    if not fits then break end
-    done = done + 1
+    for c = first_charge, slot - 2, 2 do
+      local i, cost = argv[c] + 0, argv[c + 1] + 0
+      local b, policy = buckets[i], policy_of[i]
+      if refused then
+        if b then b[REFUSED] = true end
+      else
+        b[LEFT] = b[LEFT] - cost
+        if policy[1] == 'f' then b[USED] = b[USED] + cost else b[LEVEL] = b[LEVEL] - cost * policy[2] end
+      end
+    end
+    if not refused then done = done + 1 end
   end
   served[run] = done
 end
 
-local reply = { call_us }
-for i = 1, #KEYS do
-  local b, policy = buckets[i], bucket_policy[i]
-  local lease = lease_out(b, policy, reports[i], budgets[i], call_us)
-  write_bucket(KEYS[i], b, policy, call_us)
-  reply_bucket(reply, b, policy, lease)
+local reply, n = { call_us, 0, 0, 0, 0 }, 1
+for i = 1, key_count do
+  local b, policy = buckets[i], policy_of[i]
+  if not b then
+    reply[n + 1], reply[n + 2], reply[n + 3] = -1, fault_of(values[i]), 0
+  elseif policy[1] == 'f' then
+    write_fixed_window(KEYS[i], call_us, policy[3], b[START_US], b[USED])
+    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b[USED], b[START_US]
+  else
+    local level, older, older_death_us, newer, newer_id, newer_death_us =
+      b[LEVEL], b[OLDER], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
+    local older_id, tokens, id, wish = b[OLDER_ID], 0, 0, b[WISH]
+    if wish and wish > 0 and not b[REFUSED] then
+      local units_per_token = policy[2]
+      local most = b[SHARE] * level / units_per_token / 2
+      if b[CONTENDED] == 1 then most = math.min(b[LEFT], level / units_per_token) end
+      tokens = math.max(0, math.min(wish, floor(most)))
+      if tokens > 0 then
+        if older == 0 or newer == 0 then
+          local last_id = math.max(older_id, newer_id)
+          if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
+          newer, newer_id, newer_death_us = 0, math.max(call_us, last_id + 1), 0
+        end
+        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
+        if call_us + b[LIFE_US] > newer_death_us then newer_death_us = call_us + b[LIFE_US] end
+        newer, level, id = newer + tokens, level - tokens * units_per_token, newer_id
+      end
+    end
+    write_token_bucket(KEYS[i], call_us, policy[2], policy[3], policy[4], level, b[TIME_US], b[FULL_US], older,
+      older_id, older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
+    reply[n + 2], reply[n + 3] = level, b[TIME_US]
+    if wish or older > 0 or newer > 0 then
+      reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
+        1, older, older_death_us, newer, newer_death_us
+      reply[n + 8], reply[n + 9], reply[n + 10] = id, tokens, b[CONTENDED] or 0
+      n = n + 7
+    else
+      reply[n + 1] = 0
+    end
+  end
+  n = n + 3
 end
-for i = 1, run do reply[#reply + 1] = served[i] end
+for i = 1, run do reply[n + i] = served[i] end
 return reply

@@ -1,5 +1,7 @@
--- How long a token bucket matters, in whole milliseconds, and never above a hundred years.
-local function expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
-  local debt_us = math.ceil(math.max(0, -level) / units_per_tick) * tick_us
-  return math.min(math.ceil((full_us + debt_us + escrow_us) / 1000) + 1, 3153600000000)
+-- How long a token bucket matters, in whole milliseconds: the longest time to full, the debt's time, the rest of the escrow's
+-- life. Never above a hundred years.
+local function token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
+  local us = full_us + escrow_us
+  if level < 0 then us = us + ceil(-level / units_per_tick) * tick_us end
+  return math.min(ceil(us / 1000) + 1, 3153600000000)
 end

@@ -1,66 +1,46 @@
--- The token bucket with escrow, as packages/spillway/src/algorithms/token-bucket.ts computes it. A bucket is a table:
--- level, time_us, scale (units per token of the stored level), full_us, older and newer escrow (tokens, id, death_us),
--- demand. Policies are tables made by lib/arguments.
+-- The token bucket with escrow, as packages/spillway/src/algorithms/token-bucket.ts computes it, on plain numbers, since a
+-- table for each bucket would cost more than the arithmetic. The escrow is two groups of leased tokens, older and newer: how
+-- many, the lease that opened the group, and when it dies.
 
-local function open_token_bucket(policy, now_us)
-  return {
-    level = policy.burst * policy.units_per_token, time_us = now_us, scale = policy.units_per_token, full_us = 0,
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
-end
-
--- Reads a stored value; nil when it is none of ours.
-local function unpack_token_bucket(value)
-  local b = {
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
-  local tag = string.byte(value, 1)
-  if tag == 1 and #value == 33 then
-    b.level, b.time_us, b.scale, b.full_us = struct.unpack('<dddd', value, 2)
-  elseif tag == 2 and #value == 89 then
-    b.level, b.time_us, b.scale, b.full_us, b.older_tokens, b.older_id, b.older_death_us, b.newer_tokens, b.newer_id,
-      b.newer_death_us, b.demand = struct.unpack('<ddddddddddd', value, 2)
+-- A bucket brought to now under a policy, refilled in pieces, each under the escrow that was alive in it. `value` is what
+-- GET gave, false for a bucket nobody has used. Returns level, its time, longest time to full, the older and newer group,
+-- the demand of all, and how long the bucket was left alone; nil when none of our scripts wrote the value.
+local function read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)
+  local capacity = burst * units_per_token
+  local full_us = ceil(capacity / units_per_tick) * tick_us
+  if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
+  local level, time_us, scale, longest_us
+  local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+  local form = string.byte(value)
+  if form == 1 and #value == 33 then
+    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
+  elseif form == 2 and #value == 89 then
+    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<ddddddddddd', value, 2)
   else
     return nil
   end
-  local sum = b.level + b.time_us + b.scale + b.full_us + b.older_tokens + b.older_id + b.older_death_us
-    + b.newer_tokens + b.newer_id + b.newer_death_us + b.demand
-  if sum - sum ~= 0 or b.scale < 1 then return nil end
-  return b
-end
-
--- Refill stops where level + escrow would pass the burst.
-local function token_bucket_ceiling(b, policy)
-  return math.max(0, (policy.burst - b.older_tokens - b.newer_tokens) * policy.units_per_token)
-end
-
-local function refill_token_bucket(b, policy, at_us)
-  b.level, b.time_us = refilled(b.level, b.time_us, at_us, token_bucket_ceiling(b, policy), policy.units_per_tick,
-    policy.tick_us)
-end
-
--- Brings a bucket to now, in pieces, each under the escrow that was alive in it.
-local function advance_token_bucket(b, policy, now_us)
-  if b.scale ~= policy.units_per_token then
-    b.level = rescaled(b.level, b.scale, policy.units_per_token)
-    b.scale = policy.units_per_token
+  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
+    + newer_death_us + demand
+  if sum - sum ~= 0 or scale < 1 then return nil end
+  if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if longest_us > full_us then full_us = longest_us end
+  local quiet_us = now_us - time_us
+  if quiet_us < 0 then
+    older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  b.full_us = math.max(b.full_us,
-    time_to_full_us(policy.burst, policy.units_per_token, policy.units_per_tick, policy.tick_us))
-  if now_us < b.time_us then
-    local back = b.time_us - now_us
-    b.older_death_us = b.older_death_us - back
-    b.newer_death_us = b.newer_death_us - back
-    b.time_us = now_us
+  if older > 0 and older_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
-  if b.older_tokens > 0 and b.older_death_us <= now_us then
-    refill_token_bucket(b, policy, b.older_death_us)
-    b.older_tokens = 0
+  if newer > 0 and newer_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if b.newer_tokens > 0 and b.newer_death_us <= now_us then
-    refill_token_bucket(b, policy, b.newer_death_us)
-    b.newer_tokens = 0
-  end
-  refill_token_bucket(b, policy, now_us)
-  b.level = math.max(b.level, -policy.burst * policy.units_per_token)
+  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
+  if level < -capacity then level = -capacity end
+  return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end

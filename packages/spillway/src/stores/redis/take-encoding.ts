@@ -41,7 +41,23 @@ function encodeShape(shape: BucketShape): readonly string[] {
 }
 
 /** The arguments of `lua/take.lua`. */
-export function encodeTake({ buckets, runs }: TakeCall): string[] {
+export function encodeTake(call: TakeCall): string[] {
+  return encodeShort(call) ?? encodeWhole(call);
+}
+
+/** The commonest call, one token bucket without a report and one run, has a form of its own. */
+function encodeShort({ buckets, runs }: TakeCall): string[] | undefined {
+  const [bucket] = buckets;
+  const [run] = runs;
+  const charge = run?.charges[0];
+  if (buckets.length !== 1 || runs.length !== 1 || run?.charges.length !== 1) return undefined;
+  if (bucket === undefined || charge === undefined || bucket.report !== undefined) return undefined;
+  const { shape } = bucket.policy;
+  if (shape.kind !== "token-bucket") return undefined;
+  return ["s", ...shapeArgs(shape).slice(1), String(run.count), String(charge.cost)];
+}
+
+function encodeWhole({ buckets, runs }: TakeCall): string[] {
   const table = new PolicyTable();
   const rest: string[] = [];
   for (const { policy, report } of buckets) {

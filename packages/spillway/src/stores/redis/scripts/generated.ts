@@ -11,226 +11,165 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "b95623ee1ca711ccbc58aaf80aa7b684558939da",
+  sha1: "c1e070baab0a56263ee09649d6e5185d02ec4504",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-local LARGEST_EXACT = 9007199254740991
+local floor, ceil = math.floor, math.ceil
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
-  local ticks = math.floor((at_us - time_us) / tick_us)
+  local ticks = floor((at_us - time_us) / tick_us)
   level = level + units_per_tick * ticks
   if level >= ceiling then return ceiling, at_us end
   return level, time_us + ticks * tick_us
 end
 local function rescaled(level, from, to)
-  local tokens = math.floor(level / from)
+  local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
-  local scaled = math.floor(rest / from)
-  if rest > LARGEST_EXACT then scaled = scaled - 1 end
-  return tokens * to + math.max(0, scaled)
+  local scaled = floor(rest / from)
+  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  return tokens * to + scaled
 end
-local function time_to_full_us(burst, units_per_token, units_per_tick, tick_us)
-  return math.ceil(burst * units_per_token / units_per_tick) * tick_us
+local function token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
+  local us = full_us + escrow_us
+  if level < 0 then us = us + ceil(-level / units_per_tick) * tick_us end
+  return math.min(ceil(us / 1000) + 1, 3153600000000)
 end
-local function expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
-  local debt_us = math.ceil(math.max(0, -level) / units_per_tick) * tick_us
-  return math.min(math.ceil((full_us + debt_us + escrow_us) / 1000) + 1, 3153600000000)
-end
-local function read_policies()
+local function read_policies(argv)
   local policies = {}
-  local slot = 2
-  for i = 1, tonumber(ARGV[1]) do
-    local kind = ARGV[slot]
-    local a, b, c, d = tonumber(ARGV[slot + 1]), tonumber(ARGV[slot + 2]), tonumber(ARGV[slot + 3]),
-      tonumber(ARGV[slot + 4])
-    if kind == 't' then
-      policies[i] = { kind = kind, units_per_token = a, units_per_tick = b, tick_us = c, burst = d }
-    elseif kind == 'f' then
-      policies[i] = { kind = kind, limit = a, period_us = b, aligned = c == 1 }
-    else
-      error('unknown kind of policy')
-    end
-    slot = slot + 5
+  for i = 1, argv[1] + 0 do
+    local slot = 5 * i - 3
+    policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
   end
-  return policies, slot
+  return policies, 2 + 5 * #policies
 end
-local function open_token_bucket(policy, now_us)
-  return {
-    level = policy.burst * policy.units_per_token, time_us = now_us, scale = policy.units_per_token, full_us = 0,
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
+local function fault_of(value)
+  if value then return 2 end
+  return 1
 end
-local function unpack_token_bucket(value)
-  local b = {
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
-  local tag = string.byte(value, 1)
-  if tag == 1 and #value == 33 then
-    b.level, b.time_us, b.scale, b.full_us = struct.unpack('<dddd', value, 2)
-  elseif tag == 2 and #value == 89 then
-    b.level, b.time_us, b.scale, b.full_us, b.older_tokens, b.older_id, b.older_death_us, b.newer_tokens, b.newer_id,
-      b.newer_death_us, b.demand = struct.unpack('<ddddddddddd', value, 2)
+local function is_foreign(key, value)
+  return not value and redis.call('EXISTS', key) == 1
+end
+local function read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)
+  local capacity = burst * units_per_token
+  local full_us = ceil(capacity / units_per_tick) * tick_us
+  if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
+  local level, time_us, scale, longest_us
+  local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+  local form = string.byte(value)
+  if form == 1 and #value == 33 then
+    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
+  elseif form == 2 and #value == 89 then
+    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<ddddddddddd', value, 2)
   else
     return nil
   end
-  local sum = b.level + b.time_us + b.scale + b.full_us + b.older_tokens + b.older_id + b.older_death_us
-    + b.newer_tokens + b.newer_id + b.newer_death_us + b.demand
-  if sum - sum ~= 0 or b.scale < 1 then return nil end
-  return b
-end
-local function token_bucket_ceiling(b, policy)
-  return math.max(0, (policy.burst - b.older_tokens - b.newer_tokens) * policy.units_per_token)
-end
-local function refill_token_bucket(b, policy, at_us)
-  b.level, b.time_us = refilled(b.level, b.time_us, at_us, token_bucket_ceiling(b, policy), policy.units_per_tick,
-    policy.tick_us)
-end
-local function advance_token_bucket(b, policy, now_us)
-  if b.scale ~= policy.units_per_token then
-    b.level = rescaled(b.level, b.scale, policy.units_per_token)
-    b.scale = policy.units_per_token
+  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
+    + newer_death_us + demand
+  if sum - sum ~= 0 or scale < 1 then return nil end
+  if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if longest_us > full_us then full_us = longest_us end
+  local quiet_us = now_us - time_us
+  if quiet_us < 0 then
+    older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  b.full_us = math.max(b.full_us,
-    time_to_full_us(policy.burst, policy.units_per_token, policy.units_per_tick, policy.tick_us))
-  if now_us < b.time_us then
-    local back = b.time_us - now_us
-    b.older_death_us = b.older_death_us - back
-    b.newer_death_us = b.newer_death_us - back
-    b.time_us = now_us
+  if older > 0 and older_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
-  if b.older_tokens > 0 and b.older_death_us <= now_us then
-    refill_token_bucket(b, policy, b.older_death_us)
-    b.older_tokens = 0
+  if newer > 0 and newer_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if b.newer_tokens > 0 and b.newer_death_us <= now_us then
-    refill_token_bucket(b, policy, b.newer_death_us)
-    b.newer_tokens = 0
-  end
-  refill_token_bucket(b, policy, now_us)
-  b.level = math.max(b.level, -policy.burst * policy.units_per_token)
+  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
+  if level < -capacity then level = -capacity end
+  return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function window_start_us(policy, now_us)
-  if policy.aligned then return now_us - now_us % policy.period_us end
-  return now_us
-end
-local function open_fixed_window(policy, now_us)
-  return { start_us = window_start_us(policy, now_us), used = 0 }
-end
-local function unpack_fixed_window(value)
-  if string.byte(value, 1) ~= 3 or #value ~= 17 then return nil end
-  local start_us, used = struct.unpack('<dd', value, 2)
-  local sum = start_us + used
-  if sum - sum ~= 0 or used < 0 then return nil end
-  return { start_us = start_us, used = used }
-end
-local function advance_fixed_window(b, policy, now_us)
-  if b.start_us > now_us then b.start_us = window_start_us(policy, now_us) end
-  if now_us - b.start_us >= policy.period_us then
-    b.start_us = window_start_us(policy, now_us)
-    b.used = 0
-  end
-end
-local function open_bucket(policy, now_us)
-  if policy.kind == 't' then return open_token_bucket(policy, now_us) end
-  return open_fixed_window(policy, now_us)
-end
-local function read_bucket(key, value, policy, now_us)
-  local b
-  if not value then
-    if redis.call('EXISTS', key) == 1 then return { fault = 1 } end
-    b = open_bucket(policy, now_us)
-  elseif policy.kind == 't' then
-    b = unpack_token_bucket(value)
+local function write_token_bucket(key, now_us, units_per_token, units_per_tick, tick_us, level, time_us, full_us,
+  older, older_id, older_death_us, newer, newer_id, newer_death_us, demand)
+  local value
+  if newer_id == 0 and demand == 0 then
+    value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
   else
-    b = unpack_fixed_window(value)
+    value = struct.pack('<Bddddddddddd', 2, level, time_us, units_per_token, full_us, older, older_id, older_death_us,
+      newer, newer_id, newer_death_us, demand)
   end
-  if not b then return { fault = 2 } end
-  if policy.kind == 't' then
-    b.quiet_us = math.max(0, now_us - b.time_us)
-    advance_token_bucket(b, policy, now_us)
-  else
-    advance_fixed_window(b, policy, now_us)
-  end
-  return b
-end
-local function reply_bucket(reply, b, policy, lease)
-  local n = #reply
-  if b.fault then
-    reply[n + 1], reply[n + 2], reply[n + 3] = -1, b.fault, 0
-  elseif policy.kind == 'f' then
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b.used, b.start_us
-  elseif not lease and b.older_tokens == 0 and b.newer_tokens == 0 then
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b.level, b.time_us
-  else
-    reply[n + 1], reply[n + 2], reply[n + 3] = 1, b.level, b.time_us
-    reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
-      b.older_tokens, b.older_death_us, b.newer_tokens, b.newer_death_us
-    if lease then
-      reply[n + 8], reply[n + 9], reply[n + 10] = lease.id, lease.tokens, lease.contended
-    else
-      reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
-    end
-  end
-end
-local function pack_token_bucket(b)
-  if b.older_tokens == 0 and b.newer_tokens == 0 and b.demand == 0 and b.newer_id == 0 then
-    return struct.pack('<Bdddd', 1, b.level, b.time_us, b.scale, b.full_us)
-  end
-  return struct.pack('<Bddddddddddd', 2, b.level, b.time_us, b.scale, b.full_us, b.older_tokens, b.older_id,
-    b.older_death_us, b.newer_tokens, b.newer_id, b.newer_death_us, b.demand)
-end
-local function token_bucket_expiry_ms(b, policy, now_us)
   local escrow_us = 0
-  if b.older_tokens > 0 then escrow_us = math.max(escrow_us, b.older_death_us - now_us) end
-  if b.newer_tokens > 0 then escrow_us = math.max(escrow_us, b.newer_death_us - now_us) end
-  return expiry_ms(b.full_us, b.level, policy.units_per_tick, policy.tick_us, escrow_us)
+  if older > 0 then escrow_us = older_death_us - now_us end
+  if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
+  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us))
 end
-local function pack_fixed_window(b)
-  return struct.pack('<Bdd', 3, b.start_us, b.used)
+local function read_fixed_window(value, now_us, period_us, aligned)
+  local start_us = now_us
+  if aligned == 1 then start_us = now_us - now_us % period_us end
+  if not value then return start_us, 0 end
+  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
+  local stored_us, used = struct.unpack('<dd', value, 2)
+  local sum = stored_us + used
+  if sum - sum ~= 0 or used < 0 then return nil end
+  if stored_us > now_us then return start_us, used end
+  if now_us - stored_us >= period_us then return start_us, 0 end
+  return stored_us, used
 end
-local function write_bucket(key, b, policy, now_us)
-  if b.fault then return end
-  if policy.kind == 't' then
-    redis.call('SET', key, pack_token_bucket(b), 'PX', token_bucket_expiry_ms(b, policy, now_us))
-  else
-    redis.call('SET', key, pack_fixed_window(b), 'PX', math.ceil((b.start_us + policy.period_us - now_us) / 1000) + 1)
-  end
+local function write_fixed_window(key, now_us, period_us, start_us, used)
+  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
 end
-local function adjust_token_bucket(b, policy, tokens)
-  local moved = b.level + tokens * policy.units_per_token
-  if tokens > 0 then
-    b.level = math.max(b.level, math.min(moved, token_bucket_ceiling(b, policy)))
-  else
-    b.level = math.max(moved, -policy.burst * policy.units_per_token)
-  end
+local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
+  if older == 0 and newer == 0 then return n + 3 end
+  reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] = 1, older, older_death_us, newer, newer_death_us
+  reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
+  return n + 10
 end
-local function adjust_fixed_window(b, policy, tokens)
-  if tokens > 0 then
-    b.used = math.max(0, b.used - tokens)
-  else
-    b.used = math.max(b.used, math.min(b.used - tokens, 2 * policy.limit))
-  end
+local function reply_slots(reply, n, flag, a, b)
+  reply[n + 1], reply[n + 2], reply[n + 3] = flag, a, b
+  return n + 3
 end
 local now_us = server_time_us()
-local policies, slot = read_policies()
+local policies, slot = read_policies(ARGV)
 local values = redis.call('MGET', unpack(KEYS))
-local reply = { now_us }
+local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy, tokens = policies[tonumber(ARGV[slot])], tonumber(ARGV[slot + 1])
+  local policy, tokens = policies[ARGV[slot] + 0], ARGV[slot + 1] + 0
   slot = slot + 2
-  local b = read_bucket(KEYS[i], values[i], policy, now_us)
-  if not b.fault then
-    if policy.kind == 't' then
-      adjust_token_bucket(b, policy, tokens)
+  if is_foreign(KEYS[i], values[i]) then
+    n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+  elseif policy[1] == 'f' then
+    local start_us, used = read_fixed_window(values[i], now_us, policy[3], policy[4])
+    if start_us then
+      if tokens > 0 then
+        used = math.max(0, used - tokens)
+      else
+        used = math.max(used, math.min(used - tokens, 2 * policy[2]))
+      end
+      write_fixed_window(KEYS[i], now_us, policy[3], start_us, used)
+      n = reply_slots(reply, n, 0, used, start_us)
     else
-      adjust_fixed_window(b, policy, tokens)
+      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    end
+  else
+    local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
+    if level then
+      local moved = level + tokens * policy[2]
+      if tokens > 0 then
+        level = math.max(level, math.min(moved, (policy[5] - older - newer) * policy[2]))
+      else
+        level = math.max(moved, -policy[5] * policy[2])
+      end
+      write_token_bucket(KEYS[i], now_us, policy[2], policy[3], policy[4], level, time_us, full_us, older, older_id,
+        older_death_us, newer, newer_id, newer_death_us, demand)
+      n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+    else
+      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end
   end
-  write_bucket(KEYS[i], b, policy, now_us)
-  reply_bucket(reply, b, policy, nil)
 end
 return reply
 `,
@@ -239,173 +178,129 @@ return reply
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",
-  sha1: "9bb039233a99ba4d2b617296f2c0ac9882ad213d",
+  sha1: "a4057f734c2375b9ee63056e20d29c407a90409f",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: peek
 local function server_time_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-local LARGEST_EXACT = 9007199254740991
+local floor, ceil = math.floor, math.ceil
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
-  local ticks = math.floor((at_us - time_us) / tick_us)
+  local ticks = floor((at_us - time_us) / tick_us)
   level = level + units_per_tick * ticks
   if level >= ceiling then return ceiling, at_us end
   return level, time_us + ticks * tick_us
 end
 local function rescaled(level, from, to)
-  local tokens = math.floor(level / from)
+  local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
-  local scaled = math.floor(rest / from)
-  if rest > LARGEST_EXACT then scaled = scaled - 1 end
-  return tokens * to + math.max(0, scaled)
+  local scaled = floor(rest / from)
+  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  return tokens * to + scaled
 end
-local function time_to_full_us(burst, units_per_token, units_per_tick, tick_us)
-  return math.ceil(burst * units_per_token / units_per_tick) * tick_us
-end
-local function read_policies()
+local function read_policies(argv)
   local policies = {}
-  local slot = 2
-  for i = 1, tonumber(ARGV[1]) do
-    local kind = ARGV[slot]
-    local a, b, c, d = tonumber(ARGV[slot + 1]), tonumber(ARGV[slot + 2]), tonumber(ARGV[slot + 3]),
-      tonumber(ARGV[slot + 4])
-    if kind == 't' then
-      policies[i] = { kind = kind, units_per_token = a, units_per_tick = b, tick_us = c, burst = d }
-    elseif kind == 'f' then
-      policies[i] = { kind = kind, limit = a, period_us = b, aligned = c == 1 }
-    else
-      error('unknown kind of policy')
-    end
-    slot = slot + 5
+  for i = 1, argv[1] + 0 do
+    local slot = 5 * i - 3
+    policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
   end
-  return policies, slot
+  return policies, 2 + 5 * #policies
 end
-local function open_token_bucket(policy, now_us)
-  return {
-    level = policy.burst * policy.units_per_token, time_us = now_us, scale = policy.units_per_token, full_us = 0,
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
+local function fault_of(value)
+  if value then return 2 end
+  return 1
 end
-local function unpack_token_bucket(value)
-  local b = {
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
-  local tag = string.byte(value, 1)
-  if tag == 1 and #value == 33 then
-    b.level, b.time_us, b.scale, b.full_us = struct.unpack('<dddd', value, 2)
-  elseif tag == 2 and #value == 89 then
-    b.level, b.time_us, b.scale, b.full_us, b.older_tokens, b.older_id, b.older_death_us, b.newer_tokens, b.newer_id,
-      b.newer_death_us, b.demand = struct.unpack('<ddddddddddd', value, 2)
+local function is_foreign(key, value)
+  return not value and redis.call('EXISTS', key) == 1
+end
+local function read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)
+  local capacity = burst * units_per_token
+  local full_us = ceil(capacity / units_per_tick) * tick_us
+  if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
+  local level, time_us, scale, longest_us
+  local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+  local form = string.byte(value)
+  if form == 1 and #value == 33 then
+    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
+  elseif form == 2 and #value == 89 then
+    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<ddddddddddd', value, 2)
   else
     return nil
   end
-  local sum = b.level + b.time_us + b.scale + b.full_us + b.older_tokens + b.older_id + b.older_death_us
-    + b.newer_tokens + b.newer_id + b.newer_death_us + b.demand
-  if sum - sum ~= 0 or b.scale < 1 then return nil end
-  return b
-end
-local function token_bucket_ceiling(b, policy)
-  return math.max(0, (policy.burst - b.older_tokens - b.newer_tokens) * policy.units_per_token)
-end
-local function refill_token_bucket(b, policy, at_us)
-  b.level, b.time_us = refilled(b.level, b.time_us, at_us, token_bucket_ceiling(b, policy), policy.units_per_tick,
-    policy.tick_us)
-end
-local function advance_token_bucket(b, policy, now_us)
-  if b.scale ~= policy.units_per_token then
-    b.level = rescaled(b.level, b.scale, policy.units_per_token)
-    b.scale = policy.units_per_token
+  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
+    + newer_death_us + demand
+  if sum - sum ~= 0 or scale < 1 then return nil end
+  if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if longest_us > full_us then full_us = longest_us end
+  local quiet_us = now_us - time_us
+  if quiet_us < 0 then
+    older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  b.full_us = math.max(b.full_us,
-    time_to_full_us(policy.burst, policy.units_per_token, policy.units_per_tick, policy.tick_us))
-  if now_us < b.time_us then
-    local back = b.time_us - now_us
-    b.older_death_us = b.older_death_us - back
-    b.newer_death_us = b.newer_death_us - back
-    b.time_us = now_us
+  if older > 0 and older_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
-  if b.older_tokens > 0 and b.older_death_us <= now_us then
-    refill_token_bucket(b, policy, b.older_death_us)
-    b.older_tokens = 0
+  if newer > 0 and newer_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if b.newer_tokens > 0 and b.newer_death_us <= now_us then
-    refill_token_bucket(b, policy, b.newer_death_us)
-    b.newer_tokens = 0
-  end
-  refill_token_bucket(b, policy, now_us)
-  b.level = math.max(b.level, -policy.burst * policy.units_per_token)
+  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
+  if level < -capacity then level = -capacity end
+  return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function window_start_us(policy, now_us)
-  if policy.aligned then return now_us - now_us % policy.period_us end
-  return now_us
-end
-local function open_fixed_window(policy, now_us)
-  return { start_us = window_start_us(policy, now_us), used = 0 }
-end
-local function unpack_fixed_window(value)
-  if string.byte(value, 1) ~= 3 or #value ~= 17 then return nil end
-  local start_us, used = struct.unpack('<dd', value, 2)
-  local sum = start_us + used
+local function read_fixed_window(value, now_us, period_us, aligned)
+  local start_us = now_us
+  if aligned == 1 then start_us = now_us - now_us % period_us end
+  if not value then return start_us, 0 end
+  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
+  local stored_us, used = struct.unpack('<dd', value, 2)
+  local sum = stored_us + used
   if sum - sum ~= 0 or used < 0 then return nil end
-  return { start_us = start_us, used = used }
+  if stored_us > now_us then return start_us, used end
+  if now_us - stored_us >= period_us then return start_us, 0 end
+  return stored_us, used
 end
-local function advance_fixed_window(b, policy, now_us)
-  if b.start_us > now_us then b.start_us = window_start_us(policy, now_us) end
-  if now_us - b.start_us >= policy.period_us then
-    b.start_us = window_start_us(policy, now_us)
-    b.used = 0
-  end
+local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
+  if older == 0 and newer == 0 then return n + 3 end
+  reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] = 1, older, older_death_us, newer, newer_death_us
+  reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
+  return n + 10
 end
-local function open_bucket(policy, now_us)
-  if policy.kind == 't' then return open_token_bucket(policy, now_us) end
-  return open_fixed_window(policy, now_us)
-end
-local function read_bucket(key, value, policy, now_us)
-  local b
-  if not value then
-    if redis.call('EXISTS', key) == 1 then return { fault = 1 } end
-    b = open_bucket(policy, now_us)
-  elseif policy.kind == 't' then
-    b = unpack_token_bucket(value)
-  else
-    b = unpack_fixed_window(value)
-  end
-  if not b then return { fault = 2 } end
-  if policy.kind == 't' then
-    b.quiet_us = math.max(0, now_us - b.time_us)
-    advance_token_bucket(b, policy, now_us)
-  else
-    advance_fixed_window(b, policy, now_us)
-  end
-  return b
-end
-local function reply_bucket(reply, b, policy, lease)
-  local n = #reply
-  if b.fault then
-    reply[n + 1], reply[n + 2], reply[n + 3] = -1, b.fault, 0
-  elseif policy.kind == 'f' then
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b.used, b.start_us
-  elseif not lease and b.older_tokens == 0 and b.newer_tokens == 0 then
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b.level, b.time_us
-  else
-    reply[n + 1], reply[n + 2], reply[n + 3] = 1, b.level, b.time_us
-    reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
-      b.older_tokens, b.older_death_us, b.newer_tokens, b.newer_death_us
-    if lease then
-      reply[n + 8], reply[n + 9], reply[n + 10] = lease.id, lease.tokens, lease.contended
-    else
-      reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
-    end
-  end
+local function reply_slots(reply, n, flag, a, b)
+  reply[n + 1], reply[n + 2], reply[n + 3] = flag, a, b
+  return n + 3
 end
 local now_us = server_time_us()
-local policies, slot = read_policies()
+local policies, slot = read_policies(ARGV)
 local values = redis.call('MGET', unpack(KEYS))
-local reply = { now_us }
+local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy = policies[tonumber(ARGV[slot + i - 1])]
-  reply_bucket(reply, read_bucket(KEYS[i], values[i], policy, now_us), policy, nil)
+  local policy = policies[ARGV[slot] + 0]
+  slot = slot + 1
+  if is_foreign(KEYS[i], values[i]) then
+    n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+  elseif policy[1] == 'f' then
+    local start_us, used = read_fixed_window(values[i], now_us, policy[3], policy[4])
+    if start_us then
+      n = reply_slots(reply, n, 0, used, start_us)
+    else
+      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    end
+  else
+    local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
+      read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
+    if level then
+      n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+    else
+      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    end
+  end
 end
 return reply
 `,
@@ -414,211 +309,144 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "0d912f5f2c2d6098cef8cc7268955403ef231b93",
+  sha1: "93fb6a7eab073e4115828cc4859a1fbd1c3ef090",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-local LARGEST_EXACT = 9007199254740991
+local floor, ceil = math.floor, math.ceil
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
-  local ticks = math.floor((at_us - time_us) / tick_us)
+  local ticks = floor((at_us - time_us) / tick_us)
   level = level + units_per_tick * ticks
   if level >= ceiling then return ceiling, at_us end
   return level, time_us + ticks * tick_us
 end
 local function rescaled(level, from, to)
-  local tokens = math.floor(level / from)
+  local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
-  local scaled = math.floor(rest / from)
-  if rest > LARGEST_EXACT then scaled = scaled - 1 end
-  return tokens * to + math.max(0, scaled)
+  local scaled = floor(rest / from)
+  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  return tokens * to + scaled
 end
-local function time_to_full_us(burst, units_per_token, units_per_tick, tick_us)
-  return math.ceil(burst * units_per_token / units_per_tick) * tick_us
+local function token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
+  local us = full_us + escrow_us
+  if level < 0 then us = us + ceil(-level / units_per_tick) * tick_us end
+  return math.min(ceil(us / 1000) + 1, 3153600000000)
 end
-local function expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
-  local debt_us = math.ceil(math.max(0, -level) / units_per_tick) * tick_us
-  return math.min(math.ceil((full_us + debt_us + escrow_us) / 1000) + 1, 3153600000000)
-end
-local function read_policies()
+local function read_policies(argv)
   local policies = {}
-  local slot = 2
-  for i = 1, tonumber(ARGV[1]) do
-    local kind = ARGV[slot]
-    local a, b, c, d = tonumber(ARGV[slot + 1]), tonumber(ARGV[slot + 2]), tonumber(ARGV[slot + 3]),
-      tonumber(ARGV[slot + 4])
-    if kind == 't' then
-      policies[i] = { kind = kind, units_per_token = a, units_per_tick = b, tick_us = c, burst = d }
-    elseif kind == 'f' then
-      policies[i] = { kind = kind, limit = a, period_us = b, aligned = c == 1 }
-    else
-      error('unknown kind of policy')
-    end
-    slot = slot + 5
+  for i = 1, argv[1] + 0 do
+    local slot = 5 * i - 3
+    policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
   end
-  return policies, slot
+  return policies, 2 + 5 * #policies
 end
-local function open_token_bucket(policy, now_us)
-  return {
-    level = policy.burst * policy.units_per_token, time_us = now_us, scale = policy.units_per_token, full_us = 0,
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
-end
-local function unpack_token_bucket(value)
-  local b = {
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
-  local tag = string.byte(value, 1)
-  if tag == 1 and #value == 33 then
-    b.level, b.time_us, b.scale, b.full_us = struct.unpack('<dddd', value, 2)
-  elseif tag == 2 and #value == 89 then
-    b.level, b.time_us, b.scale, b.full_us, b.older_tokens, b.older_id, b.older_death_us, b.newer_tokens, b.newer_id,
-      b.newer_death_us, b.demand = struct.unpack('<ddddddddddd', value, 2)
+local function read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)
+  local capacity = burst * units_per_token
+  local full_us = ceil(capacity / units_per_tick) * tick_us
+  if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
+  local level, time_us, scale, longest_us
+  local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+  local form = string.byte(value)
+  if form == 1 and #value == 33 then
+    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
+  elseif form == 2 and #value == 89 then
+    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<ddddddddddd', value, 2)
   else
     return nil
   end
-  local sum = b.level + b.time_us + b.scale + b.full_us + b.older_tokens + b.older_id + b.older_death_us
-    + b.newer_tokens + b.newer_id + b.newer_death_us + b.demand
-  if sum - sum ~= 0 or b.scale < 1 then return nil end
-  return b
-end
-local function token_bucket_ceiling(b, policy)
-  return math.max(0, (policy.burst - b.older_tokens - b.newer_tokens) * policy.units_per_token)
-end
-local function refill_token_bucket(b, policy, at_us)
-  b.level, b.time_us = refilled(b.level, b.time_us, at_us, token_bucket_ceiling(b, policy), policy.units_per_tick,
-    policy.tick_us)
-end
-local function advance_token_bucket(b, policy, now_us)
-  if b.scale ~= policy.units_per_token then
-    b.level = rescaled(b.level, b.scale, policy.units_per_token)
-    b.scale = policy.units_per_token
+  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
+    + newer_death_us + demand
+  if sum - sum ~= 0 or scale < 1 then return nil end
+  if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if longest_us > full_us then full_us = longest_us end
+  local quiet_us = now_us - time_us
+  if quiet_us < 0 then
+    older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  b.full_us = math.max(b.full_us,
-    time_to_full_us(policy.burst, policy.units_per_token, policy.units_per_tick, policy.tick_us))
-  if now_us < b.time_us then
-    local back = b.time_us - now_us
-    b.older_death_us = b.older_death_us - back
-    b.newer_death_us = b.newer_death_us - back
-    b.time_us = now_us
+  if older > 0 and older_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
-  if b.older_tokens > 0 and b.older_death_us <= now_us then
-    refill_token_bucket(b, policy, b.older_death_us)
-    b.older_tokens = 0
+  if newer > 0 and newer_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if b.newer_tokens > 0 and b.newer_death_us <= now_us then
-    refill_token_bucket(b, policy, b.newer_death_us)
-    b.newer_tokens = 0
-  end
-  refill_token_bucket(b, policy, now_us)
-  b.level = math.max(b.level, -policy.burst * policy.units_per_token)
+  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
+  if level < -capacity then level = -capacity end
+  return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function window_start_us(policy, now_us)
-  if policy.aligned then return now_us - now_us % policy.period_us end
-  return now_us
-end
-local function open_fixed_window(policy, now_us)
-  return { start_us = window_start_us(policy, now_us), used = 0 }
-end
-local function unpack_fixed_window(value)
-  if string.byte(value, 1) ~= 3 or #value ~= 17 then return nil end
-  local start_us, used = struct.unpack('<dd', value, 2)
-  local sum = start_us + used
-  if sum - sum ~= 0 or used < 0 then return nil end
-  return { start_us = start_us, used = used }
-end
-local function advance_fixed_window(b, policy, now_us)
-  if b.start_us > now_us then b.start_us = window_start_us(policy, now_us) end
-  if now_us - b.start_us >= policy.period_us then
-    b.start_us = window_start_us(policy, now_us)
-    b.used = 0
-  end
-end
-local function open_bucket(policy, now_us)
-  if policy.kind == 't' then return open_token_bucket(policy, now_us) end
-  return open_fixed_window(policy, now_us)
-end
-local function read_bucket(key, value, policy, now_us)
-  local b
-  if not value then
-    if redis.call('EXISTS', key) == 1 then return { fault = 1 } end
-    b = open_bucket(policy, now_us)
-  elseif policy.kind == 't' then
-    b = unpack_token_bucket(value)
+local function write_token_bucket(key, now_us, units_per_token, units_per_tick, tick_us, level, time_us, full_us,
+  older, older_id, older_death_us, newer, newer_id, newer_death_us, demand)
+  local value
+  if newer_id == 0 and demand == 0 then
+    value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
   else
-    b = unpack_fixed_window(value)
+    value = struct.pack('<Bddddddddddd', 2, level, time_us, units_per_token, full_us, older, older_id, older_death_us,
+      newer, newer_id, newer_death_us, demand)
   end
-  if not b then return { fault = 2 } end
-  if policy.kind == 't' then
-    b.quiet_us = math.max(0, now_us - b.time_us)
-    advance_token_bucket(b, policy, now_us)
-  else
-    advance_fixed_window(b, policy, now_us)
-  end
-  return b
-end
-local function reply_bucket(reply, b, policy, lease)
-  local n = #reply
-  if b.fault then
-    reply[n + 1], reply[n + 2], reply[n + 3] = -1, b.fault, 0
-  elseif policy.kind == 'f' then
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b.used, b.start_us
-  elseif not lease and b.older_tokens == 0 and b.newer_tokens == 0 then
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b.level, b.time_us
-  else
-    reply[n + 1], reply[n + 2], reply[n + 3] = 1, b.level, b.time_us
-    reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
-      b.older_tokens, b.older_death_us, b.newer_tokens, b.newer_death_us
-    if lease then
-      reply[n + 8], reply[n + 9], reply[n + 10] = lease.id, lease.tokens, lease.contended
-    else
-      reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
-    end
-  end
-end
-local function pack_token_bucket(b)
-  if b.older_tokens == 0 and b.newer_tokens == 0 and b.demand == 0 and b.newer_id == 0 then
-    return struct.pack('<Bdddd', 1, b.level, b.time_us, b.scale, b.full_us)
-  end
-  return struct.pack('<Bddddddddddd', 2, b.level, b.time_us, b.scale, b.full_us, b.older_tokens, b.older_id,
-    b.older_death_us, b.newer_tokens, b.newer_id, b.newer_death_us, b.demand)
-end
-local function token_bucket_expiry_ms(b, policy, now_us)
   local escrow_us = 0
-  if b.older_tokens > 0 then escrow_us = math.max(escrow_us, b.older_death_us - now_us) end
-  if b.newer_tokens > 0 then escrow_us = math.max(escrow_us, b.newer_death_us - now_us) end
-  return expiry_ms(b.full_us, b.level, policy.units_per_tick, policy.tick_us, escrow_us)
+  if older > 0 then escrow_us = older_death_us - now_us end
+  if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
+  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us))
 end
-local function pack_fixed_window(b)
-  return struct.pack('<Bdd', 3, b.start_us, b.used)
+local function read_fixed_window(value, now_us, period_us, aligned)
+  local start_us = now_us
+  if aligned == 1 then start_us = now_us - now_us % period_us end
+  if not value then return start_us, 0 end
+  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
+  local stored_us, used = struct.unpack('<dd', value, 2)
+  local sum = stored_us + used
+  if sum - sum ~= 0 or used < 0 then return nil end
+  if stored_us > now_us then return start_us, used end
+  if now_us - stored_us >= period_us then return start_us, 0 end
+  return stored_us, used
 end
-local function write_bucket(key, b, policy, now_us)
-  if b.fault then return end
-  if policy.kind == 't' then
-    redis.call('SET', key, pack_token_bucket(b), 'PX', token_bucket_expiry_ms(b, policy, now_us))
-  else
-    redis.call('SET', key, pack_fixed_window(b), 'PX', math.ceil((b.start_us + policy.period_us - now_us) / 1000) + 1)
-  end
+local function write_fixed_window(key, now_us, period_us, start_us, used)
+  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
+end
+local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
+  if older == 0 and newer == 0 then return n + 3 end
+  reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] = 1, older, older_death_us, newer, newer_death_us
+  reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
+  return n + 10
+end
+local function reply_slots(reply, n, flag, a, b)
+  reply[n + 1], reply[n + 2], reply[n + 3] = flag, a, b
+  return n + 3
 end
 local now_us = server_time_us()
-local policies, slot = read_policies()
+local policies, slot = read_policies(ARGV)
 local values = redis.call('MGET', unpack(KEYS))
-local reply = { now_us }
+local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy = policies[tonumber(ARGV[slot + i - 1])]
-  local b = read_bucket(KEYS[i], values[i], policy, now_us)
-  if b.fault then
-    b = open_bucket(policy, now_us)
-    if policy.kind == 't' then advance_token_bucket(b, policy, now_us) end
-  elseif policy.kind == 't' then
-    b.level = token_bucket_ceiling(b, policy)
+  local policy = policies[ARGV[slot] + 0]
+  slot = slot + 1
+  if policy[1] == 'f' then
+    local start_us = read_fixed_window(values[i], now_us, policy[3], policy[4])
+      or read_fixed_window(false, now_us, policy[3], policy[4])
+    write_fixed_window(KEYS[i], now_us, policy[3], start_us, 0)
+    n = reply_slots(reply, n, 0, 0, start_us)
   else
-    b.used = 0
+    local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
+    local was, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      read_token_bucket(values[i], now_us, scale, per_tick, tick_us, burst)
+    if not was then
+      _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+        read_token_bucket(false, now_us, scale, per_tick, tick_us, burst)
+    end
+    local level = math.max(0, (burst - older - newer) * scale)
+    write_token_bucket(KEYS[i], now_us, scale, per_tick, tick_us, level, time_us, full_us, older, older_id,
+      older_death_us, newer, newer_id, newer_death_us, demand)
+    n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
   end
-  write_bucket(KEYS[i], b, policy, now_us)
-  reply_bucket(reply, b, policy, nil)
 end
 return reply
 `,
@@ -627,43 +455,41 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "5a6aa610084a25869ae2af774c0670a5c3c2f14b",
+  sha1: "3f8ecadd006733d4b9c3f2badd497cc03ce90cf2",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local function server_time_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-local LARGEST_EXACT = 9007199254740991
+local floor, ceil = math.floor, math.ceil
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
-  local ticks = math.floor((at_us - time_us) / tick_us)
+  local ticks = floor((at_us - time_us) / tick_us)
   level = level + units_per_tick * ticks
   if level >= ceiling then return ceiling, at_us end
   return level, time_us + ticks * tick_us
 end
 local function rescaled(level, from, to)
-  local tokens = math.floor(level / from)
+  local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
-  local scaled = math.floor(rest / from)
-  if rest > LARGEST_EXACT then scaled = scaled - 1 end
-  return tokens * to + math.max(0, scaled)
+  local scaled = floor(rest / from)
+  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  return tokens * to + scaled
 end
-local function time_to_full_us(burst, units_per_token, units_per_tick, tick_us)
-  return math.ceil(burst * units_per_token / units_per_tick) * tick_us
-end
-local function expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
-  local debt_us = math.ceil(math.max(0, -level) / units_per_tick) * tick_us
-  return math.min(math.ceil((full_us + debt_us + escrow_us) / 1000) + 1, 3153600000000)
+local function token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
+  local us = full_us + escrow_us
+  if level < 0 then us = us + ceil(-level / units_per_tick) * tick_us end
+  return math.min(ceil(us / 1000) + 1, 3153600000000)
 end
 local call_us = server_time_us()
-if #ARGV == 11 and #KEYS == 1 and ARGV[2] == 't' then
+local is_short = ARGV[1] == 's'
+if is_short then
   local value = redis.pcall('GET', KEYS[1])
-  if not value or (type(value) == 'string' and #value == 33 and string.byte(value) == 1) then
-    local units_per_token, units_per_tick, tick_us = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-    local capacity = ARGV[6] * units_per_token
-    local full_us = time_to_full_us(ARGV[6], units_per_token, units_per_tick, tick_us)
-    local level, time_us = capacity, call_us
-    local readable = true
+  if not value or (#value == 33 and string.byte(value) == 1) then
+    local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+    local capacity = ARGV[5] * units_per_token
+    local full_us = ceil(capacity / units_per_tick) * tick_us
+    local level, time_us, readable = capacity, call_us, true
     if value then
       local scale, longest_us
       level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
@@ -678,308 +504,254 @@ if #ARGV == 11 and #KEYS == 1 and ARGV[2] == 't' then
       end
     end
     if readable then
-      local count, cost_units = tonumber(ARGV[8]), ARGV[11] * units_per_token
-      local served = count
+      local served, cost_units = ARGV[6] + 0, ARGV[7] * units_per_token
       if cost_units > 0 then
-        served = math.min(count, math.max(0, math.floor(level / cost_units)))
+        local most = floor(level / cost_units)
+        if most < 0 then most = 0 end
+        if most < served then served = most end
         level = level - served * cost_units
       end
       redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX',
-        expiry_ms(full_us, level, units_per_tick, tick_us, 0))
+        token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, 0))
       return { call_us, 0, level, time_us, served }
     end
   end
 end
-local function read_policies()
+local function read_policies(argv)
   local policies = {}
-  local slot = 2
-  for i = 1, tonumber(ARGV[1]) do
-    local kind = ARGV[slot]
-    local a, b, c, d = tonumber(ARGV[slot + 1]), tonumber(ARGV[slot + 2]), tonumber(ARGV[slot + 3]),
-      tonumber(ARGV[slot + 4])
-    if kind == 't' then
-      policies[i] = { kind = kind, units_per_token = a, units_per_tick = b, tick_us = c, burst = d }
-    elseif kind == 'f' then
-      policies[i] = { kind = kind, limit = a, period_us = b, aligned = c == 1 }
-    else
-      error('unknown kind of policy')
-    end
-    slot = slot + 5
+  for i = 1, argv[1] + 0 do
+    local slot = 5 * i - 3
+    policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
   end
-  return policies, slot
+  return policies, 2 + 5 * #policies
 end
-local function open_token_bucket(policy, now_us)
-  return {
-    level = policy.burst * policy.units_per_token, time_us = now_us, scale = policy.units_per_token, full_us = 0,
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
+local function fault_of(value)
+  if value then return 2 end
+  return 1
 end
-local function unpack_token_bucket(value)
-  local b = {
-    older_tokens = 0, older_id = 0, older_death_us = 0, newer_tokens = 0, newer_id = 0, newer_death_us = 0, demand = 0,
-  }
-  local tag = string.byte(value, 1)
-  if tag == 1 and #value == 33 then
-    b.level, b.time_us, b.scale, b.full_us = struct.unpack('<dddd', value, 2)
-  elseif tag == 2 and #value == 89 then
-    b.level, b.time_us, b.scale, b.full_us, b.older_tokens, b.older_id, b.older_death_us, b.newer_tokens, b.newer_id,
-      b.newer_death_us, b.demand = struct.unpack('<ddddddddddd', value, 2)
+local function is_foreign(key, value)
+  return not value and redis.call('EXISTS', key) == 1
+end
+local function read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)
+  local capacity = burst * units_per_token
+  local full_us = ceil(capacity / units_per_tick) * tick_us
+  if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
+  local level, time_us, scale, longest_us
+  local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+  local form = string.byte(value)
+  if form == 1 and #value == 33 then
+    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
+  elseif form == 2 and #value == 89 then
+    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<ddddddddddd', value, 2)
   else
     return nil
   end
-  local sum = b.level + b.time_us + b.scale + b.full_us + b.older_tokens + b.older_id + b.older_death_us
-    + b.newer_tokens + b.newer_id + b.newer_death_us + b.demand
-  if sum - sum ~= 0 or b.scale < 1 then return nil end
-  return b
-end
-local function token_bucket_ceiling(b, policy)
-  return math.max(0, (policy.burst - b.older_tokens - b.newer_tokens) * policy.units_per_token)
-end
-local function refill_token_bucket(b, policy, at_us)
-  b.level, b.time_us = refilled(b.level, b.time_us, at_us, token_bucket_ceiling(b, policy), policy.units_per_tick,
-    policy.tick_us)
-end
-local function advance_token_bucket(b, policy, now_us)
-  if b.scale ~= policy.units_per_token then
-    b.level = rescaled(b.level, b.scale, policy.units_per_token)
-    b.scale = policy.units_per_token
+  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
+    + newer_death_us + demand
+  if sum - sum ~= 0 or scale < 1 then return nil end
+  if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if longest_us > full_us then full_us = longest_us end
+  local quiet_us = now_us - time_us
+  if quiet_us < 0 then
+    older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  b.full_us = math.max(b.full_us,
-    time_to_full_us(policy.burst, policy.units_per_token, policy.units_per_tick, policy.tick_us))
-  if now_us < b.time_us then
-    local back = b.time_us - now_us
-    b.older_death_us = b.older_death_us - back
-    b.newer_death_us = b.newer_death_us - back
-    b.time_us = now_us
+  if older > 0 and older_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
-  if b.older_tokens > 0 and b.older_death_us <= now_us then
-    refill_token_bucket(b, policy, b.older_death_us)
-    b.older_tokens = 0
+  if newer > 0 and newer_death_us <= now_us then
+    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if b.newer_tokens > 0 and b.newer_death_us <= now_us then
-    refill_token_bucket(b, policy, b.newer_death_us)
-    b.newer_tokens = 0
-  end
-  refill_token_bucket(b, policy, now_us)
-  b.level = math.max(b.level, -policy.burst * policy.units_per_token)
+  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
+  if level < -capacity then level = -capacity end
+  return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function window_start_us(policy, now_us)
-  if policy.aligned then return now_us - now_us % policy.period_us end
-  return now_us
-end
-local function open_fixed_window(policy, now_us)
-  return { start_us = window_start_us(policy, now_us), used = 0 }
-end
-local function unpack_fixed_window(value)
-  if string.byte(value, 1) ~= 3 or #value ~= 17 then return nil end
-  local start_us, used = struct.unpack('<dd', value, 2)
-  local sum = start_us + used
-  if sum - sum ~= 0 or used < 0 then return nil end
-  return { start_us = start_us, used = used }
-end
-local function advance_fixed_window(b, policy, now_us)
-  if b.start_us > now_us then b.start_us = window_start_us(policy, now_us) end
-  if now_us - b.start_us >= policy.period_us then
-    b.start_us = window_start_us(policy, now_us)
-    b.used = 0
-  end
-end
-local function open_bucket(policy, now_us)
-  if policy.kind == 't' then return open_token_bucket(policy, now_us) end
-  return open_fixed_window(policy, now_us)
-end
-local function read_bucket(key, value, policy, now_us)
-  local b
-  if not value then
-    if redis.call('EXISTS', key) == 1 then return { fault = 1 } end
-    b = open_bucket(policy, now_us)
-  elseif policy.kind == 't' then
-    b = unpack_token_bucket(value)
+local function write_token_bucket(key, now_us, units_per_token, units_per_tick, tick_us, level, time_us, full_us,
+  older, older_id, older_death_us, newer, newer_id, newer_death_us, demand)
+  local value
+  if newer_id == 0 and demand == 0 then
+    value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
   else
-    b = unpack_fixed_window(value)
+    value = struct.pack('<Bddddddddddd', 2, level, time_us, units_per_token, full_us, older, older_id, older_death_us,
+      newer, newer_id, newer_death_us, demand)
   end
-  if not b then return { fault = 2 } end
-  if policy.kind == 't' then
-    b.quiet_us = math.max(0, now_us - b.time_us)
-    advance_token_bucket(b, policy, now_us)
-  else
-    advance_fixed_window(b, policy, now_us)
-  end
-  return b
-end
-local function reply_bucket(reply, b, policy, lease)
-  local n = #reply
-  if b.fault then
-    reply[n + 1], reply[n + 2], reply[n + 3] = -1, b.fault, 0
-  elseif policy.kind == 'f' then
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b.used, b.start_us
-  elseif not lease and b.older_tokens == 0 and b.newer_tokens == 0 then
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b.level, b.time_us
-  else
-    reply[n + 1], reply[n + 2], reply[n + 3] = 1, b.level, b.time_us
-    reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
-      b.older_tokens, b.older_death_us, b.newer_tokens, b.newer_death_us
-    if lease then
-      reply[n + 8], reply[n + 9], reply[n + 10] = lease.id, lease.tokens, lease.contended
-    else
-      reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
-    end
-  end
-end
-local function pack_token_bucket(b)
-  if b.older_tokens == 0 and b.newer_tokens == 0 and b.demand == 0 and b.newer_id == 0 then
-    return struct.pack('<Bdddd', 1, b.level, b.time_us, b.scale, b.full_us)
-  end
-  return struct.pack('<Bddddddddddd', 2, b.level, b.time_us, b.scale, b.full_us, b.older_tokens, b.older_id,
-    b.older_death_us, b.newer_tokens, b.newer_id, b.newer_death_us, b.demand)
-end
-local function token_bucket_expiry_ms(b, policy, now_us)
   local escrow_us = 0
-  if b.older_tokens > 0 then escrow_us = math.max(escrow_us, b.older_death_us - now_us) end
-  if b.newer_tokens > 0 then escrow_us = math.max(escrow_us, b.newer_death_us - now_us) end
-  return expiry_ms(b.full_us, b.level, policy.units_per_tick, policy.tick_us, escrow_us)
+  if older > 0 then escrow_us = older_death_us - now_us end
+  if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
+  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us))
 end
-local function pack_fixed_window(b)
-  return struct.pack('<Bdd', 3, b.start_us, b.used)
+local function read_fixed_window(value, now_us, period_us, aligned)
+  local start_us = now_us
+  if aligned == 1 then start_us = now_us - now_us % period_us end
+  if not value then return start_us, 0 end
+  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
+  local stored_us, used = struct.unpack('<dd', value, 2)
+  local sum = stored_us + used
+  if sum - sum ~= 0 or used < 0 then return nil end
+  if stored_us > now_us then return start_us, used end
+  if now_us - stored_us >= period_us then return start_us, 0 end
+  return stored_us, used
 end
-local function write_bucket(key, b, policy, now_us)
-  if b.fault then return end
-  if policy.kind == 't' then
-    redis.call('SET', key, pack_token_bucket(b), 'PX', token_bucket_expiry_ms(b, policy, now_us))
+local function write_fixed_window(key, now_us, period_us, start_us, used)
+  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
+end
+local function settled_lease(id, settled, returned, level, older, older_id, newer, newer_id, units_per_token, burst)
+  local closed
+  if older_id == id and older > 0 then
+    closed = math.min(settled, older)
+    older = older - closed
+  elseif newer_id == id and newer > 0 then
+    closed = math.min(settled, newer)
+    newer = newer - closed
   else
-    redis.call('SET', key, pack_fixed_window(b), 'PX', math.ceil((b.start_us + policy.period_us - now_us) / 1000) + 1)
+    return level, older, newer
   end
+  local ceiling = math.max(0, (burst - older - newer) * units_per_token)
+  return math.min(level + math.min(returned, closed) * units_per_token, ceiling), older, newer
 end
-local function bucket_fits(b, policy, cost)
-  if cost == 0 then return true end
-  if policy.kind == 't' then return cost * policy.units_per_token <= b.level end
-  return b.used + cost <= policy.limit
-end
-local function charge_bucket(b, policy, cost)
-  if policy.kind == 't' then
-    b.level = b.level - cost * policy.units_per_token
-  else
-    b.used = b.used + cost
-  end
-end
-local function settle_escrow(b, policy, which, settled, returned)
-  local held = b[which]
-  local closed = math.min(settled, held)
-  b[which] = held - closed
-  b.level = math.min(b.level + math.min(returned, closed) * policy.units_per_token, token_bucket_ceiling(b, policy))
-end
-local function settle_lease(b, policy, id, settled, returned)
-  if b.older_id == id and b.older_tokens > 0 then
-    settle_escrow(b, policy, 'older_tokens', settled, returned)
-  elseif b.newer_id == id and b.newer_tokens > 0 then
-    settle_escrow(b, policy, 'newer_tokens', settled, returned)
-  end
-end
-local function take_report(b, policy, report)
-  local step = report.life_us / (report.life_us + b.quiet_us / 4)
-  b.demand = b.demand * step * step * step * step + report.demand
-  for i = 1, #report.settlements, 3 do
-    settle_lease(b, policy, report.settlements[i], report.settlements[i + 1], report.settlements[i + 2])
-  end
-end
-local function budget_of(b, policy, report)
-  if not report or b.fault or policy.kind ~= 't' then
-    return { left = math.huge, contended = 0, share = 0, refused = false }
-  end
-  local level = b.level / policy.units_per_token
-  local share = 1
-  if b.demand > 0 then share = math.min(1, report.weight / b.demand) end
-  local per_us = policy.units_per_tick / (policy.units_per_token * policy.tick_us)
-  local hold_us = math.min(report.life_us / 4, policy.burst / (4 * per_us))
-  local threshold = math.min(policy.burst / 2, 2 * per_us * hold_us + 2)
-  if b.demand > 0.9 * per_us * report.life_us and level < threshold then
-    return { left = math.floor(math.min(1, 2 * share) * level), contended = 1, share = share, refused = false }
-  end
-  return { left = level, contended = 0, share = share, refused = false }
-end
-local function grant_lease(b, policy, tokens, life_us, now_us)
-  if b.older_tokens == 0 or b.newer_tokens == 0 then
-    local last_id = math.max(b.older_id, b.newer_id)
-    if b.newer_tokens > 0 then
-      b.older_tokens, b.older_id, b.older_death_us = b.newer_tokens, b.newer_id, b.newer_death_us
+local function budget_of(level, demand, weight, life_us, units_per_token, units_per_tick, tick_us, burst)
+  local tokens, share = level / units_per_token, 1
+  if demand > 0 then share = math.min(1, weight / demand) end
+  local per_us = units_per_tick / (units_per_token * tick_us)
+  if demand > 0.9 * per_us * life_us then
+    local hold_us = math.min(life_us / 4, burst / (4 * per_us))
+    if tokens < math.min(burst / 2, 2 * per_us * hold_us + 2) then
+      return floor(math.min(1, 2 * share) * tokens), 1, share
     end
-    b.newer_tokens, b.newer_id, b.newer_death_us = 0, math.max(now_us, last_id + 1), 0
   end
-  local older_death_us = 0
-  if b.older_tokens > 0 then older_death_us = b.older_death_us end
-  b.newer_death_us = math.max(b.newer_death_us, older_death_us, now_us + life_us)
-  b.newer_tokens = b.newer_tokens + tokens
-  b.level = b.level - tokens * policy.units_per_token
-  return b.newer_id
+  return tokens, 0, share
 end
-local function lease_out(b, policy, report, budget, now_us)
-  if not report or b.fault or policy.kind ~= 't' then return nil end
-  local level = b.level / policy.units_per_token
-  local most = budget.share * level / 2
-  if budget.contended == 1 then most = math.min(budget.left, level) end
-  local tokens = math.max(0, math.min(report.wish, math.floor(most)))
-  if budget.refused then tokens = 0 end
-  local id = 0
-  if tokens > 0 then id = grant_lease(b, policy, tokens, report.life_us, now_us) end
-  return { id = id, tokens = tokens, contended = budget.contended }
+local argv = ARGV
+if is_short then
+  argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5], '1', ARGV[6], '1', '1', ARGV[7] }
 end
-local policies, slot = read_policies()
-local bucket_policy, reports, buckets, budgets = {}, {}, {}, {}
+local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
+  1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+local WISH, LIFE_US, CONTENDED, SHARE = 13, 14, 15, 16
+local START_US, USED = 3, 4
+local policies, slot = read_policies(argv)
 local values = redis.call('MGET', unpack(KEYS))
-for i = 1, #KEYS do
-  local number = tonumber(ARGV[slot])
+local argument_count, key_count = #argv, #KEYS
+local buckets, policy_of = {}, {}
+for i = 1, key_count do
+  local number = argv[slot] + 0
   slot = slot + 1
-  local policy = policies[math.abs(number)]
-  local b = read_bucket(KEYS[i], values[i], policy, call_us)
-  if number < 0 then
-    local report = {
-      wish = tonumber(ARGV[slot]), life_us = tonumber(ARGV[slot + 1]), demand = tonumber(ARGV[slot + 2]),
-      weight = tonumber(ARGV[slot + 3]), settlements = {},
-    }
-    local last = slot + 4 + 3 * ARGV[slot + 4]
-    for s = slot + 5, last do report.settlements[#report.settlements + 1] = tonumber(ARGV[s]) end
-    slot = last + 1
-    if policy.kind == 't' and not b.fault then take_report(b, policy, report) end
-    reports[i] = report
+  local reported = number < 0
+  local policy, value = policies[reported and -number or number], values[i]
+  policy_of[i] = policy
+  if is_foreign(KEYS[i], value) then
+    buckets[i] = false
+  elseif policy[1] == 'f' then
+    local start_us, used = read_fixed_window(value, call_us, policy[3], policy[4])
+    buckets[i] = start_us and { policy[2] - used, false, start_us, used }
+  else
+    local units_per_token, burst = policy[2], policy[5]
+    local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
+      read_token_bucket(value, call_us, units_per_token, policy[3], policy[4], burst)
+    if not level then
+      buckets[i] = false
+    elseif reported then
+      local life_us = argv[slot + 1] + 0
+      local step = life_us / (life_us + quiet_us / 4)
+      demand = demand * step * step * step * step + argv[slot + 2]
+      for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do
+        level, older, newer = settled_lease(argv[s] + 0, argv[s + 1] + 0, argv[s + 2] + 0, level, older, older_id,
+          newer, newer_id, units_per_token, burst)
+      end
+      local left, contended, share =
+        budget_of(level, demand, argv[slot + 3] + 0, life_us, units_per_token, policy[3], policy[4], burst)
+      buckets[i] = { left, false, level, time_us, full_us, older, older_id, older_death_us, newer, newer_id,
+        newer_death_us, demand, argv[slot] + 0, life_us, contended, share }
+    else
+      buckets[i] = { math.huge, false, level, time_us, full_us, older, older_id, older_death_us, newer,
+        newer_id, newer_death_us, demand }
+    end
   end
-  bucket_policy[i], buckets[i], budgets[i] = policy, b, budget_of(b, policy, reports[i])
+  if reported then slot = slot + 5 + 3 * argv[slot + 4] end
 end
 local served, run = {}, 0
-while slot <= #ARGV do
+while slot <= argument_count do
+  local count, first_charge = argv[slot] + 0, slot + 2
+  slot = first_charge + 2 * argv[slot + 1]
   run = run + 1
-  local count, charges = tonumber(ARGV[slot]), tonumber(ARGV[slot + 1])
-  local first_charge, last_charge = slot + 2, slot + 2 * charges
-  slot = last_charge + 2
-  local done = 0
-  while done < count do
-    local fits = true
-    for c = first_charge, last_charge, 2 do
-      local i, cost = tonumber(ARGV[c]), tonumber(ARGV[c + 1])
-      local b, within = buckets[i], cost == 0 or (run == 1 and done == 0) or cost <= budgets[i].left
-      if b.fault or not within or not bucket_fits(b, bucket_policy[i], cost) then fits = false end
-    end
-    for c = first_charge, last_charge, 2 do
-      local i, cost = tonumber(ARGV[c]), tonumber(ARGV[c + 1])
-      if fits then
-        charge_bucket(buckets[i], bucket_policy[i], cost)
-        budgets[i].left = budgets[i].left - cost
-      else
-        budgets[i].refused = true
+  local done, refused = 0, false
+  while done < count and not refused do
+    for c = first_charge, slot - 2, 2 do
+      local i, cost = argv[c] + 0, argv[c + 1] + 0
+      local b = buckets[i]
+      if not b then
+        refused = true
+      elseif cost > 0 then
+        local policy = policy_of[i]
+        if policy[1] == 'f' then
+          if cost > b[LEFT] then refused = true end
+        elseif cost * policy[2] > b[LEVEL] or (cost > b[LEFT] and (run > 1 or done > 0)) then
+          refused = true
+        end
       end
     end
-    if not fits then break end
-    done = done + 1
+    for c = first_charge, slot - 2, 2 do
+      local i, cost = argv[c] + 0, argv[c + 1] + 0
+      local b, policy = buckets[i], policy_of[i]
+      if refused then
+        if b then b[REFUSED] = true end
+      else
+        b[LEFT] = b[LEFT] - cost
+        if policy[1] == 'f' then b[USED] = b[USED] + cost else b[LEVEL] = b[LEVEL] - cost * policy[2] end
+      end
+    end
+    if not refused then done = done + 1 end
   end
   served[run] = done
 end
-local reply = { call_us }
-for i = 1, #KEYS do
-  local b, policy = buckets[i], bucket_policy[i]
-  local lease = lease_out(b, policy, reports[i], budgets[i], call_us)
-  write_bucket(KEYS[i], b, policy, call_us)
-  reply_bucket(reply, b, policy, lease)
+local reply, n = { call_us, 0, 0, 0, 0 }, 1
+for i = 1, key_count do
+  local b, policy = buckets[i], policy_of[i]
+  if not b then
+    reply[n + 1], reply[n + 2], reply[n + 3] = -1, fault_of(values[i]), 0
+  elseif policy[1] == 'f' then
+    write_fixed_window(KEYS[i], call_us, policy[3], b[START_US], b[USED])
+    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b[USED], b[START_US]
+  else
+    local level, older, older_death_us, newer, newer_id, newer_death_us =
+      b[LEVEL], b[OLDER], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
+    local older_id, tokens, id, wish = b[OLDER_ID], 0, 0, b[WISH]
+    if wish and wish > 0 and not b[REFUSED] then
+      local units_per_token = policy[2]
+      local most = b[SHARE] * level / units_per_token / 2
+      if b[CONTENDED] == 1 then most = math.min(b[LEFT], level / units_per_token) end
+      tokens = math.max(0, math.min(wish, floor(most)))
+      if tokens > 0 then
+        if older == 0 or newer == 0 then
+          local last_id = math.max(older_id, newer_id)
+          if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
+          newer, newer_id, newer_death_us = 0, math.max(call_us, last_id + 1), 0
+        end
+        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
+        if call_us + b[LIFE_US] > newer_death_us then newer_death_us = call_us + b[LIFE_US] end
+        newer, level, id = newer + tokens, level - tokens * units_per_token, newer_id
+      end
+    end
+    write_token_bucket(KEYS[i], call_us, policy[2], policy[3], policy[4], level, b[TIME_US], b[FULL_US], older,
+      older_id, older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
+    reply[n + 2], reply[n + 3] = level, b[TIME_US]
+    if wish or older > 0 or newer > 0 then
+      reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
+        1, older, older_death_us, newer, newer_death_us
+      reply[n + 8], reply[n + 9], reply[n + 10] = id, tokens, b[CONTENDED] or 0
+      n = n + 7
+    else
+      reply[n + 1] = 0
+    end
+  end
+  n = n + 3
 end
-for i = 1, run do reply[#reply + 1] = served[i] end
+for i = 1, run do reply[n + i] = served[i] end
 return reply
 `,
 };
