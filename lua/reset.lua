@@ -31,12 +31,10 @@ for i = 1, #KEYS do
     n = reply_slots(reply, n, 0, 0, start_us)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
-    local was, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      read_token_bucket(values[i], now_us, scale, per_tick, tick_us, burst)
-    if not was then
-      _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-        read_token_bucket(false, now_us, scale, per_tick, tick_us, burst)
-    end
+    local value = values[i]
+    if not read_token_bucket(value, now_us, scale, per_tick, tick_us, burst) then value = false end
+    local _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      read_token_bucket(value, now_us, scale, per_tick, tick_us, burst)
     local level = math.max(0, (burst - older - newer) * scale)
     write_token_bucket(KEYS[i], now_us, scale, per_tick, tick_us, level, time_us, full_us, older, older_id,
       older_death_us, newer, newer_id, newer_death_us, demand)

@@ -309,7 +309,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "93fb6a7eab073e4115828cc4859a1fbd1c3ef090",
+  sha1: "343f7fc53c80ee11c7fbad2e61b111c8220caab6",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -436,12 +436,10 @@ for i = 1, #KEYS do
     n = reply_slots(reply, n, 0, 0, start_us)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
-    local was, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      read_token_bucket(values[i], now_us, scale, per_tick, tick_us, burst)
-    if not was then
-      _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-        read_token_bucket(false, now_us, scale, per_tick, tick_us, burst)
-    end
+    local value = values[i]
+    if not read_token_bucket(value, now_us, scale, per_tick, tick_us, burst) then value = false end
+    local _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      read_token_bucket(value, now_us, scale, per_tick, tick_us, burst)
     local level = math.max(0, (burst - older - newer) * scale)
     write_token_bucket(KEYS[i], now_us, scale, per_tick, tick_us, level, time_us, full_us, older, older_id,
       older_death_us, newer, newer_id, newer_death_us, demand)
