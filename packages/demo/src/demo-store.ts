@@ -35,16 +35,29 @@ export function freshName(): string {
   return randomBytes(8).toString("hex");
 }
 
-async function describe(url: string, from: string, close: () => Promise<void>): Promise<DemoStore> {
+/** A connection that is not made again once it is lost. @throws Error that says why it cannot be made. */
+export async function connectOnce(url: string): Promise<Redis> {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
-  redis.on("error", () => {});
+  let reason: Error | undefined;
+  redis.on("error", (error: Error) => {
+    reason = error;
+  });
   try {
     await redis.connect();
-    const version = /^redis_version:(.+?)\r?$/m.exec(await redis.info("server"))?.[1] ?? "unknown";
-    return { kind: "redis", version, from, url, close };
+    return redis;
+  } catch (error) {
+    redis.disconnect();
+    throw reason ?? error;
+  }
+}
+
+async function describe(url: string, from: string, close: () => Promise<void>): Promise<DemoStore> {
+  try {
+    const redis = await connectOnce(url);
+    const info = await redis.info("server");
+    redis.disconnect();
+    return { kind: "redis", version: /^redis_version:(.+?)\r?$/m.exec(info)?.[1] ?? "unknown", from, url, close };
   } catch (error) {
     throw new Error(`Redis from ${from} does not answer: ${error instanceof Error ? error.message : String(error)}`);
-  } finally {
-    redis.disconnect();
   }
 }

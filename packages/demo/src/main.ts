@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
-import { writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { constants, existsSync, statSync } from "node:fs";
+import { access, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { type DemoDocument, missedMarks } from "./document.ts";
 import { type DemoOptions, helpText, OptionError, parseOptions } from "./options.ts";
 import { runDemo } from "./primary.ts";
@@ -25,7 +26,7 @@ class Interrupted extends Error {
 
 /** Runs the demo and returns its exit code. */
 async function main(args: readonly string[]): Promise<number> {
-  const options = readOptions(args);
+  const options = await readOptions(args);
   if (typeof options === "number") return options;
   const interruption = interruptible();
   try {
@@ -37,17 +38,35 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function readOptions(args: readonly string[]): DemoOptions | number {
+/** The options, or the exit code when there is nothing to run. */
+async function readOptions(args: readonly string[]): Promise<DemoOptions | number> {
   try {
     const options = parseOptions(args, randomInt(2 ** 32));
-    if (options !== "help") return options;
-    console.log(helpText());
-    return 0;
+    if (options === "help") {
+      console.log(helpText());
+      return 0;
+    }
+    await requireWritable(options.report);
+    return options;
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     console.error(`${error.message}\nRun it with --help for all options.`);
     return EXIT_BAD_OPTION;
   }
+}
+
+/** A run takes a while: better to say now that its report cannot be written. */
+async function requireWritable(report: string): Promise<void> {
+  const file = resolve(report);
+  try {
+    await access(dirname(file), constants.W_OK);
+    if (existsSync(file)) await access(file, constants.W_OK);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new OptionError(`--report must name a file that can be written, got ${JSON.stringify(report)} (${reason}).`);
+  }
+  if (existsSync(file) && !statSync(file).isFile())
+    throw new OptionError(`--report must name a file, got ${JSON.stringify(report)}, which is something else.`);
 }
 
 /** The first signal stops the demo in order; a second one of the same kind ends it at once. */

@@ -84,13 +84,13 @@ export function helpText(): string {
     "  --period p       such as 500ms, 1s, 1m: from 1ms to 24h, 1s by default",
     "  --burst n        how many requests an idle key saves up: 1 to 1000000, 20 by default",
     "  --offered n      requests per second that are sent: 1 to 10000, 400 by default",
-    "  --seed n         of the arrival times: 0 to 4294967295; a fresh one is drawn and printed by default",
+    "  --seed n         of the arrival times: 0 to 4294967295; drawn and printed by default",
     "  --store redis    where the shared modes count; redis is the only one so far",
     "  --report file    where the HTML report goes, demo-report.html by default",
     "  --json           prints one JSON document on the last line of stdout, everything else on stderr",
     "  --help           prints this",
     "",
-    "SPILLWAY_REDIS_URL names a Redis server to use; without it the demo starts a private one and stops it.",
+    "SPILLWAY_REDIS_URL names a Redis server to use. Without it the demo starts one and stops it.",
     "Exit codes: 0 all marks held, 1 a mark was missed or something failed, 2 an option cannot be used.",
   ].join("\n");
 }

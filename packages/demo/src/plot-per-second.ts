@@ -19,9 +19,11 @@ export interface PerSecondPlot {
 const WIDTH = 520;
 const HEIGHT = 230;
 const LEFT = 44;
-const RIGHT = 78;
+/** Room for the label of a level, and without one. */
+const RIGHT_OF_LABEL = 78;
+const RIGHT = 16;
 const TOP = 12;
-const BOTTOM = 34;
+const BOTTOM = 26;
 const MOST_BARS = 60;
 const GAP = 2;
 
@@ -36,14 +38,19 @@ export interface Bin {
 export function renderPerSecond(plot: PerSecondPlot): string {
   const ticks = axisTicks(plot.most, 5);
   const y = linearScale(ticks.at(-1)!, HEIGHT - BOTTOM, TOP);
-  const x = linearScale(Math.max(1, plot.bars.length), LEFT, WIDTH - RIGHT);
+  const right = WIDTH - (plot.line === undefined ? RIGHT : RIGHT_OF_LABEL);
+  const x = linearScale(Math.max(1, plot.bars.length), LEFT, right);
+  const empty = plot.bars.every((value) => value === 0);
   return [
     `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeText(plot.description)}">`,
-    ...ticks.map((tick) => gridLine(tick, y)),
+    ...ticks.map((tick) => gridLine(tick, y, right)),
     ...(plot.behind === undefined ? [] : [renderBehind(binned(plot.behind), x, y)]),
     ...renderBars(plot, x, y),
     ...secondLabels(plot.bars.length, x),
-    ...(plot.line === undefined ? [] : [levelLine(plot.line, y)]),
+    ...(plot.line === undefined ? [] : [levelLine(plot.line, y, right)]),
+    ...(empty
+      ? [`<text class="tick" x="${(LEFT + right) / 2}" y="${HEIGHT / 2}" text-anchor="middle">none</text>`]
+      : []),
     "</svg>",
   ].join("\n");
 }
@@ -62,10 +69,10 @@ export function binned(values: readonly number[], most: number = MOST_BARS): Bin
 
 type Scale = (value: number) => number;
 
-function gridLine(tick: number, y: Scale): string {
+function gridLine(tick: number, y: Scale, right: number): string {
   const level = at(y(tick));
   return (
-    `<line class="${tick === 0 ? "axis" : "grid"}" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${level}" y2="${level}"/>` +
+    `<line class="${tick === 0 ? "axis" : "grid"}" x1="${LEFT}" x2="${right}" y1="${level}" y2="${level}"/>` +
     `<text class="tick" x="${LEFT - 8}" y="${level}" dy="0.35em" text-anchor="end">${formatNumber(tick, 2)}</text>`
   );
 }
@@ -99,19 +106,18 @@ function renderBars(plot: PerSecondPlot, x: Scale, y: Scale): string[] {
 }
 
 function secondLabels(seconds: number, x: Scale): string[] {
-  const labels = axisTicks(seconds, 5).filter((tick) => tick <= seconds && Number.isInteger(tick));
-  return [
-    ...labels.map(
-      (tick) => `<text class="tick" x="${at(x(tick))}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle">${tick}</text>`,
-    ),
-    `<text class="tick" x="${WIDTH - RIGHT + 8}" y="${HEIGHT - BOTTOM + 16}">seconds</text>`,
-  ];
+  const ticks = axisTicks(seconds, 5).filter((tick) => tick <= seconds && Number.isInteger(tick));
+  return ticks.map((tick, index) => {
+    const label = index === ticks.length - 1 ? `${tick} s` : String(tick);
+    return `<text class="tick" x="${at(x(tick))}" y="${HEIGHT - 8}" text-anchor="middle">${label}</text>`;
+  });
 }
 
-function levelLine(line: { readonly value: number; readonly label: string }, y: Scale): string {
+function levelLine(line: { readonly value: number; readonly label: string }, y: Scale, right: number): string {
   const level = at(y(line.value));
+  const position = `x1="${LEFT}" x2="${right}" y1="${level}" y2="${level}"`;
   return (
-    `<line class="limit" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${level}" y2="${level}"/>` +
-    `<text class="limit-label" x="${WIDTH - RIGHT + 8}" y="${level}" dy="0.35em">${escapeText(line.label)}</text>`
+    `<line class="halo" ${position}/><line class="limit" ${position}/>` +
+    `<text class="limit-label" x="${right + 8}" y="${level}" dy="0.35em">${escapeText(line.label)}</text>`
   );
 }

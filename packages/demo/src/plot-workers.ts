@@ -49,10 +49,11 @@ function renderRow(run: DemoRun, top: number, x: (value: number) => number): str
     );
   });
   const bound = at(x(run.bound));
+  const position = `x1="${bound}" x2="${bound}" y1="${at(top)}" y2="${at(top + ROW)}"`;
   return [
     `<text class="row-label" x="${LEFT - 12}" y="${middle}" dy="0.35em" text-anchor="end">${escapeText(run.mode)}</text>`,
     ...segments,
-    `<line class="limit" x1="${bound}" x2="${bound}" y1="${at(top)}" y2="${at(top + ROW)}"/>`,
+    `<line class="halo" ${position}/><line class="limit" ${position}/>`,
     `<text class="total" x="${at(Math.max(x(before), x(run.bound)) + 8)}" y="${middle}" dy="0.35em">${formatNumber(before)}</text>`,
   ].join("\n");
 }

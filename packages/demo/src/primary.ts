@@ -54,7 +54,7 @@ async function startParts(
   signal: AbortSignal,
   onLost: (error: Error) => void,
 ): Promise<Omit<RunParts, "onProgress">> {
-  const counter = store === undefined ? undefined : await RedisCallCounter.connect(store.url);
+  const counter = store === undefined ? undefined : await RedisCallCounter.connect(store.url, onLost);
   if (counter !== undefined) closers.push(async () => counter.close());
   const generator = new GeneratorProcess(signal, onLost);
   closers.push(() => generator.stop());

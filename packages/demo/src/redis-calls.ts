@@ -1,4 +1,5 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
+import { connectOnce } from "./demo-store.ts";
 import type { StoreCalls } from "./measure.ts";
 
 const SECOND_MS = 1000;
@@ -18,18 +19,22 @@ export class RedisCallCounter {
   readonly #redis: Redis;
   #samples: CallSample[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #closed = false;
 
   private constructor(redis: Redis) {
     this.#redis = redis;
   }
 
-  /** Opens a connection of its own. */
-  static async connect(url: string): Promise<RedisCallCounter> {
-    const redis = new Redis(url, { lazyConnect: true });
-    // A failed look rejects where it is awaited; without a listener ioredis would print each attempt to reconnect.
-    redis.on("error", () => {});
-    await redis.connect();
-    return new RedisCallCounter(redis);
+  /**
+   * Opens a connection of its own.
+   * @param onLost told when the server ends the connection: figures from here on would be wrong.
+   */
+  static async connect(url: string, onLost: (error: Error) => void): Promise<RedisCallCounter> {
+    const counter = new RedisCallCounter(await connectOnce(url));
+    counter.#redis.on("end", () => {
+      if (!counter.#closed) onLost(new Error("Redis ended the connection while the demo ran."));
+    });
+    return counter;
   }
 
   /** Begins a run: looks now and then every second. */
@@ -51,6 +56,7 @@ export class RedisCallCounter {
   }
 
   close(): void {
+    this.#closed = true;
     clearInterval(this.#timer);
     this.#redis.disconnect();
   }

@@ -23,12 +23,13 @@ h1 { font-size: 26px; line-height: 1.25; margin: 0 0 6px; }
 h2 { font-size: 18px; margin: 36px 0 4px; }
 h3 { font-size: 15px; margin: 0 0 8px; }
 h3 small { font-weight: 400; color: var(--soft); font-size: 13px; }
-p { margin: 0 0 12px; max-width: 78ch; }
+p { margin: 0 0 12px; max-width: 110ch; }
 .soft { color: var(--soft); }
 .tiles, .plots { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); }
 .tiles { margin-top: 20px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); }
 .card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 16px 18px; min-width: 0; }
 .tile b { display: block; font-size: 34px; line-height: 1.2; font-weight: 600; }
+.tile b small { font-size: 17px; font-weight: 400; }
 .tile.over b { color: var(--limit); }
 .tile p { margin: 2px 0 0; }
 .key { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 0 0 12px; color: var(--soft); font-size: 13px; }
@@ -46,12 +47,14 @@ svg .bar { fill: var(--bar); }
 svg .hit { fill: transparent; }
 svg g:hover > .bar { opacity: 0.8; }
 svg .on-bar { fill: var(--on-bar); font-size: 12px; }
-svg .limit { stroke: var(--limit); stroke-width: 2; stroke-dasharray: 5 4; }
+svg .limit { stroke: var(--limit); stroke-width: 1.75; stroke-dasharray: 5 4; }
+svg .halo { stroke: var(--card); stroke-width: 4; }
 svg .limit-label { fill: var(--limit); font-weight: 600; }
 svg .total { font-weight: 600; }
 .scroll { overflow-x: auto; }
+.scroll svg { min-width: 680px; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14px; }
-th, td { padding: 7px 10px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--edge); }
+th, td { padding: 7px 8px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--edge); }
 th { color: var(--soft); font-weight: 500; font-size: 13px; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 tbody tr:last-child td { border-bottom: 0; }
@@ -62,7 +65,7 @@ ul.marks li { padding: 3px 0; }
 .missed { color: var(--bad); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 6px 20px; margin: 0; }
 dt { color: var(--soft); }
-dd { margin: 0; max-width: 78ch; }
+dd { margin: 0; max-width: 110ch; }
 @media (max-width: 640px) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 10px; } }
 @media print { body { background: none; } .card { break-inside: avoid; } }
 `;

@@ -40,7 +40,7 @@ function renderHead(document: DemoDocument): string {
 function renderTile(run: DemoRun): string {
   return (
     `<div class="card tile${run.admitted > run.bound ? " over" : ""}"><h3>${escapeText(run.mode)}</h3>` +
-    `<b>${run.ratio.toFixed(2)} ×</b><p>the limit: ${formatNumber(run.admitted)} admitted, ` +
+    `<b>${run.ratio.toFixed(2)} × <small>the limit</small></b><p>${formatNumber(run.admitted)} admitted, ` +
     `${formatNumber(run.bound)} allowed</p><p class="soft">${escapeText(modeNamed(run.mode).summary)}</p></div>`
   );
 }
@@ -118,10 +118,8 @@ function renderFigures(document: DemoDocument): string {
     ["admitted / bound", (run) => run.ratio.toFixed(3)],
     ["Redis calls", (run) => formatNumber(run.storeCalls)],
     ["calls / decision", (run) => run.callsPerDecision.toFixed(2)],
-    ["decision p50 ms", (run) => run.decisionP50Ms.toFixed(2)],
-    ["decision p99 ms", (run) => run.decisionP99Ms.toFixed(2)],
-    ["request p50 ms", (run) => run.requestP50Ms.toFixed(2)],
-    ["request p99 ms", (run) => run.requestP99Ms.toFixed(2)],
+    ["decision p50 / p99 ms", (run) => `${run.decisionP50Ms.toFixed(2)} / ${run.decisionP99Ms.toFixed(2)}`],
+    ["request p50 / p99 ms", (run) => `${run.requestP50Ms.toFixed(2)} / ${run.requestP99Ms.toFixed(2)}`],
     ["degraded", (run) => formatNumber(run.degraded)],
   ];
   const head = columns.map(([title]) => `<th scope="col">${title}</th>`).join("");

@@ -1,5 +1,4 @@
 import cluster, { type Worker } from "node:cluster";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { waitForMessage } from "./child-message.ts";
 import type { DecisionRecord } from "./decision-recorder.ts";
@@ -16,6 +15,7 @@ const STOP_MS = 3000;
 export class WorkerFleet {
   readonly #workers: readonly Worker[];
   readonly #signal: AbortSignal;
+  /** 0 until all workers listen. */
   #port = 0;
   #stopping = false;
 
@@ -81,10 +81,14 @@ export class WorkerFleet {
     };
   }
 
-  /** Ends every worker, by force those that take too long. Idempotent. */
+  /**
+   * Ends every worker: in order when the demo is over, by force when it was aborted or never got so far, and those that take
+   * too long. Idempotent.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await Promise.all(this.#workers.map(stopWorker));
+    const patienceMs = this.#port === 0 || this.#signal.aborted ? 0 : STOP_MS;
+    await Promise.all(this.#workers.map((worker) => stopWorker(worker, patienceMs)));
   }
 
   async #ready(): Promise<void> {
@@ -115,18 +119,13 @@ export class WorkerFleet {
   }
 }
 
-async function stopWorker(worker: Worker): Promise<void> {
+async function stopWorker(worker: Worker, patienceMs: number): Promise<void> {
   if (worker.isDead()) return;
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-  tell(worker, { type: "stop" });
-  const inTime = new AbortController();
-  const late = sleep(STOP_MS, undefined, { signal: inTime.signal }).then(
-    () => worker.process.kill("SIGKILL"),
-    () => undefined,
-  );
+  if (patienceMs > 0) tell(worker, { type: "stop" });
+  const timer = setTimeout(() => worker.process.kill("SIGKILL"), patienceMs);
   await exited;
-  inTime.abort();
-  await late;
+  clearTimeout(timer);
 }
 
 function tell(worker: Worker, message: ToWorker): void {

@@ -24,7 +24,8 @@ async function main(): Promise<void> {
 async function connectRedis(url: string | undefined): Promise<Redis | undefined> {
   if (url === undefined) return undefined;
   const redis = new Redis(url, { lazyConnect: true });
-  redis.on("error", (error) => console.error(`Worker ${process.pid}: Redis: ${error.message}`));
+  // The limiter says once when the store cannot answer; without a listener ioredis would print every attempt.
+  redis.on("error", () => {});
   await redis.connect();
   await redis.ping();
   return redis;

@@ -1,0 +1,167 @@
+import { describe, expect, it } from "vitest";
+import type { DemoDocument, DemoRun } from "./document.ts";
+import { missedMarks } from "./document.ts";
+import { binned } from "./plot-per-second.ts";
+import { renderReport } from "./report.ts";
+import { renderMarks, renderTable } from "./table.ts";
+
+const PUNCTUAL = { p50Ms: 0.51, p99Ms: 1.72, maxMs: 4.83 };
+
+const LEAK: DemoRun = {
+  mode: "per-process",
+  offered: 4012,
+  admitted: 2871,
+  refused: 1141,
+  failures: {},
+  bound: 720.4,
+  ratio: 3.985,
+  spanMs: 10_005.7,
+  storeCalls: 0,
+  callsPerDecision: 0,
+  perWorker: [717, 718, 719, 716],
+  decisionP50Ms: 0.04,
+  decisionP99Ms: 0.13,
+  requestP50Ms: 1.58,
+  requestP99Ms: 4.92,
+  degraded: 0,
+  offeredPerSecond: [401, 402],
+  admittedPerSecond: [353, 279],
+  storeCallsPerSecond: [0, 0],
+  scheduleError: PUNCTUAL,
+  marks: [{ text: "the leak shows", held: true }],
+};
+
+const FIX: DemoRun = {
+  ...LEAK,
+  mode: "exact",
+  admitted: 733,
+  ratio: 1.018,
+  storeCalls: 3010,
+  callsPerDecision: 0.75,
+  perWorker: [183, 184, 185, 181],
+  admittedPerSecond: [91, 73],
+  storeCallsPerSecond: [299.6, 294.8],
+  degraded: 6,
+  marks: [{ text: "admitted 733, never above the bound of 720.4", held: false }],
+};
+
+const DOCUMENT: DemoDocument = {
+  limit: 70,
+  period: "1s",
+  periodMs: 1000,
+  burst: 20,
+  seconds: 10,
+  workers: 4,
+  offeredPerSecond: 400,
+  seed: 98_765,
+  connection: "one per request",
+  store: { kind: "redis", version: "7.0.15", from: "a <private> server" },
+  node: "v20.20.2",
+  startedAt: "2026-01-02T03:04:05.678Z",
+  runs: [LEAK, FIX],
+};
+
+describe("renderReport", () => {
+  const html = renderReport(DOCUMENT);
+
+  it("has a bar for each second of each mode, with its figures", () => {
+    for (const [admitted, offered] of [
+      [353, 401],
+      [279, 402],
+      [91, 401],
+      [73, 402],
+    ])
+      expect(html).toContain(`${admitted} admitted per second, ${offered} offered</title>`);
+    expect(html).toContain("299.6 calls per second</title>");
+  });
+
+  it("draws the limit and the bound, and what each worker admitted", () => {
+    expect(html.match(/>limit 70\/s</g)).toHaveLength(2);
+    expect(html).toContain(">bound 720<");
+    for (const [index, admitted] of FIX.perWorker.entries())
+      expect(html).toContain(`exact, worker ${index + 1}: ${admitted} admitted`);
+  });
+
+  it("says how it was measured: seed, connections, schedule error, store", () => {
+    expect(html).toContain("seed 98765");
+    expect(html).toContain("Keep-alive would");
+    expect(html).toContain("exact 0.51 / 1.72 / 4.83 ms");
+    expect(html).toContain("redis 7.0.15");
+  });
+
+  it("shows which marks were missed", () => {
+    expect(html).toContain('<span class="held">held</span>per-process: the leak shows');
+    expect(html).toContain('<span class="missed">missed</span>exact: admitted 733');
+  });
+
+  it("needs nothing else: no script, no link, no address", () => {
+    expect(html).not.toMatch(/<script|<link|<img|https?:|url\(|@import/);
+  });
+
+  it("lets no markup of a value through", () => {
+    expect(html).not.toContain("<private>");
+    expect(html).toContain("private");
+  });
+
+  it("leaves Redis out when no mode needed it", () => {
+    expect(renderReport({ ...DOCUMENT, store: null, runs: [LEAK] })).not.toContain("Redis calls each second");
+  });
+});
+
+describe("binned", () => {
+  it("keeps seconds as they are while there is room, and averages them beyond", () => {
+    expect(binned([5, 7], 2)).toEqual([
+      { fromSecond: 0, toSecond: 1, perSecond: 5 },
+      { fromSecond: 1, toSecond: 2, perSecond: 7 },
+    ]);
+    expect(binned([5, 7, 1], 2)).toEqual([
+      { fromSecond: 0, toSecond: 2, perSecond: 6 },
+      { fromSecond: 2, toSecond: 3, perSecond: 1 },
+    ]);
+  });
+});
+
+describe("renderTable", () => {
+  const lines = renderTable(DOCUMENT).split("\n");
+
+  it("has a row for each mode under one head", () => {
+    const head = lines.findIndex((line) => line.startsWith("mode"));
+    const cells = (line: string | undefined) => line?.split(/ {2,}/);
+    expect(cells(lines[head])?.slice(0, 5)).toEqual(["mode", "offered", "admitted", "bound", "admitted/bound"]);
+    expect(cells(lines[head + 2])).toEqual([
+      "per-process",
+      "4012",
+      "2871",
+      "720.4",
+      "3.985",
+      "0.00",
+      "0.04 / 0.13",
+      "1.58 / 4.92",
+      "0",
+    ]);
+    expect(cells(lines[head + 3])?.at(-1)).toBe("6");
+  });
+
+  it("prints seed, store, workers' shares and schedule error", () => {
+    const text = lines.join("\n");
+    expect(text).toContain("seed 98765");
+    expect(text).toContain("Store: redis 7.0.15");
+    expect(text).toContain(
+      "exact: admitted per worker 183, 184, 185, 181; schedule error p50 0.51 ms, p99 1.72 ms, max 4.83 ms",
+    );
+  });
+
+  it("fits a wide terminal", () => {
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(125);
+  });
+});
+
+describe("marks", () => {
+  it("are listed, and the missed ones counted", () => {
+    expect(renderMarks(DOCUMENT).split("\n")).toEqual([
+      "ok     per-process: the leak shows",
+      "MISSED exact: admitted 733, never above the bound of 720.4",
+    ]);
+    expect(missedMarks(DOCUMENT)).toEqual(["exact: admitted 733, never above the bound of 720.4"]);
+  });
+});
