@@ -1,14 +1,12 @@
 // What each command of `run.mjs` needs first, and what it then runs.
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "./build.mjs";
 import { installDependencies } from "./install-dependencies.mjs";
 import { requireRedisServer } from "./require-redis-server.mjs";
 import { ROOT, runNode } from "./run-node.mjs";
 import { say } from "./say.mjs";
-
-/** Where `npm test` leaves its result for programs to read. */
-export const TEST_RESULT = join("node_modules", ".cache", "spillway", "test-result.json");
+import { TEST_RESULT } from "./test-result.mjs";
 
 /**
  * A command is a module that gets the remaining arguments, or a function. `redisServer` asks for the program
@@ -51,6 +49,7 @@ async function runModule(name, module, args) {
 
 async function runTests(args, env = {}) {
   mkdirSync(join(ROOT, TEST_RESULT, ".."), { recursive: true });
+  rmSync(join(ROOT, TEST_RESULT), { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${TEST_RESULT}`];
   return await runNode(["node_modules/vitest/vitest.mjs", "run", ...reporters, ...args], { env });
 }

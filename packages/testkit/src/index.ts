@@ -7,7 +7,7 @@ export { commandCalls, keysUnder, keysWithoutExpiry, type ScanningClient } from 
 // Whatever Redis this machine has.
 export { findRedisServer, type RedisBinary } from "./redis-binary.ts";
 export { type ClusterNode, type RedisCluster, type RedisClusterOptions, startRedisCluster } from "./redis-cluster.ts";
-export { type RedisContainer, redisImage, startRedisContainer, whyNoContainers } from "./redis-container.ts";
+export { hasImage, type RedisContainer, redisImage, startRedisContainer, whyNoContainers } from "./redis-container.ts";
 export { type InstallOptions, type InstallOutcome, installRedisServer } from "./redis-install.ts";
 export { RedisBinaryMissing } from "./redis-process.ts";
 export { type Address, type RedisSentinel, type RedisSentinelOptions, startRedisSentinel } from "./redis-sentinel.ts";

@@ -32,6 +32,13 @@ export async function whyNoContainers(): Promise<string | undefined> {
   }
 }
 
+/** Whether an image is on this machine already, so that nothing has to be fetched to run it. */
+export async function hasImage(image: string): Promise<boolean> {
+  const { getContainerRuntimeClient, ImageName } = await loadLibrary();
+  const client = await withDeadline(getContainerRuntimeClient(), RUNTIME_WITHIN_MS, "a container runtime");
+  return await client.image.exists(ImageName.fromString(image));
+}
+
 /** Starts a Redis without persistence in a container. */
 export async function startRedisContainer(image: string = redisImage()): Promise<RedisContainer> {
   const { GenericContainer, Wait } = await loadLibrary();
