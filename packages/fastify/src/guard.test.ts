@@ -1,4 +1,5 @@
-import Fastify, { type FastifyPluginCallback } from "fastify";
+import { PassThrough } from "node:stream";
+import Fastify, { type FastifyPluginCallback, type FastifyReply } from "fastify";
 import type { Decision, PolicyOptions, RateLimiter, RefusedDecision } from "spillway";
 import { describe, expect, it } from "vitest";
 import { type HookName, type SpillwayOptions, spillway } from "./index.ts";
@@ -297,30 +298,69 @@ describe.each([
 });
 
 describe("a decision that comes late", () => {
-  /** A limiter whose answer waits until it is let go. */
-  function slow() {
-    const waiting: (() => void)[] = [];
+  /** A limiter whose answer waits until it is let go: an admission, or a refusal. */
+  function slow(admits: boolean) {
     const real = limiter();
-    const held = (): Promise<Decision> =>
-      new Promise((resolve) => waiting.push(() => resolve(real.consumeNow("any") as Decision)));
-    return { limiter: { ...withoutLocalState(real), consume: held }, waiting };
+    let letGo = () => {};
+    const consume = (): Promise<Decision> =>
+      new Promise((resolve) => {
+        letGo = () => resolve(real.consumeNow("any", { cost: admits ? 1 : 9 }) as Decision);
+      });
+    return { limiter: { ...withoutLocalState(real), consume }, letGo: () => letGo() };
   }
 
-  it("touches nothing when someone else has replied meanwhile", async () => {
-    const lines: string[] = [];
-    const app = Fastify({ logger: { level: "warn", stream: { write: (line: string) => lines.push(line) } } });
-    const held = slow();
-    const handled: string[] = [];
+  it.each([
+    ["an admission", true],
+    ["a refusal", false],
+  ])(
+    "%s touches nothing when someone else has replied meanwhile, or is about to end a reply",
+    async (_title, admits) => {
+      const lines: string[] = [];
+      const app = Fastify({ logger: { level: "warn", stream: { write: (line: string) => lines.push(line) } } });
+      const held = slow(admits);
+      const body = new PassThrough();
+      let latest: FastifyReply | undefined;
+      app.addHook("onRequest", (request, reply, done) => {
+        latest = reply;
+        setImmediate(() => reply.code(503).send(request.url === "/stream" ? body : "gave up"));
+        done();
+      });
+      const handler = async () => void lines.push("handled");
+      await limitedApp({ limiter: held.limiter }, (one) => one.get("/", handler).get("/stream", handler), app);
+      const whole = await app.inject("/");
+      held.letGo();
+      latest = undefined;
+      const streamed = app.inject("/stream");
+      body.write("first, ");
+      await expect.poll(() => latest?.raw.headersSent, { interval: 1 }).toBe(true);
+      held.letGo();
+      await new Promise(setImmediate);
+      body.end("last");
+      for (const [response, text] of [
+        [whole, "gave up"],
+        [await streamed, "first, last"],
+      ] as const) {
+        expect([response.statusCode, response.body]).toEqual([503, text]);
+        expect(response.headers.ratelimit).toBeUndefined();
+      }
+      expect(lines).toEqual([]);
+    },
+  );
+
+  it("touches nothing when the reply was hijacked meanwhile", async () => {
+    const held = slow(false);
+    const app = Fastify();
     app.addHook("onRequest", (_request, reply, done) => {
-      setImmediate(() => reply.code(503).send("gave up"));
+      setImmediate(() => {
+        reply.hijack();
+        held.letGo();
+        setImmediate(() => reply.raw.end("raw"));
+      });
       done();
     });
-    await limitedApp({ limiter: held.limiter }, (one) => one.get("/", async () => void handled.push("handler")), app);
+    await limitedApp({ limiter: held.limiter }, undefined, app);
     const response = await app.inject("/");
-    for (const letGo of held.waiting) letGo();
-    await new Promise(setImmediate);
-    expect([response.statusCode, response.body, handled, lines]).toEqual([503, "gave up", [], []]);
-    expect(response.headers.ratelimit).toBeUndefined();
+    expect([response.statusCode, response.body, response.headers.ratelimit]).toEqual([200, "raw", undefined]);
   });
 
   it("leaves the request's own signal alone, which Fastify aborts with the body once it is watched", async () => {
