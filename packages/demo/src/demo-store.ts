@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { startRedisServer } from "@spillway/testkit";
+import { openRedis } from "@spillway/testkit";
 import { Redis } from "ioredis";
 
 /** The store as the JSON document names it. */
@@ -17,17 +17,15 @@ export interface DemoStore extends StoreDescription {
   close(): Promise<void>;
 }
 
-/** Opens Redis. @throws Error that says what was tried when there is none. */
-export async function openDemoStore(): Promise<DemoStore> {
-  const url = process.env.SPILLWAY_REDIS_URL;
-  if (url !== undefined && url !== "") return describe(url, "SPILLWAY_REDIS_URL", async () => {});
-  const server = await startRedisServer();
-  try {
-    return await describe(server.url, "redis-server on PATH", () => server.stop());
-  } catch (error) {
-    await server.stop();
-    throw error;
-  }
+/**
+ * Opens whatever Redis this machine has.
+ * @param say told what takes long, and why there is none.
+ * @throws Error when there is none, or when the one that the user named does not answer.
+ */
+export async function openDemoStore(say: (line: string) => void): Promise<DemoStore> {
+  const redis = await openRedis({ say });
+  if (redis === undefined) throw new Error("The demo needs Redis; only --modes per-process runs without.");
+  return { kind: "redis", version: redis.version, from: redis.from, url: redis.url, close: () => redis.stop() };
 }
 
 /** A name that no other run uses: keys of one run never meet those of another. */
@@ -48,16 +46,5 @@ export async function connectOnce(url: string): Promise<Redis> {
   } catch (error) {
     redis.disconnect();
     throw reason ?? error;
-  }
-}
-
-async function describe(url: string, from: string, close: () => Promise<void>): Promise<DemoStore> {
-  try {
-    const redis = await connectOnce(url);
-    const info = await redis.info("server");
-    redis.disconnect();
-    return { kind: "redis", version: /^redis_version:(.+?)\r?$/m.exec(info)?.[1] ?? "unknown", from, url, close };
-  } catch (error) {
-    throw new Error(`Redis from ${from} does not answer: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

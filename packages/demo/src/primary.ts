@@ -41,7 +41,7 @@ export async function runDemo(options: DemoOptions, progress: ProgressLine, oute
 
 async function openStore(progress: ProgressLine, closers: Closers): Promise<DemoStore> {
   progress.say("opening Redis");
-  const store = await openDemoStore();
+  const store = await openDemoStore((line) => progress.note(line));
   closers.push(() => store.close());
   return store;
 }

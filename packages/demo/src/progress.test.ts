@@ -18,6 +18,14 @@ describe("ProgressLine", () => {
     expect(written).toEqual(["\rwarming up \u001b[K", "\r1 of 10\u001b[K", "\r\u001b[K"]);
   });
 
+  it("leaves a note in place and goes on below it", () => {
+    const { written, progress } = line(true);
+    progress.say("opening");
+    progress.note("installing");
+    progress.say("starting");
+    expect(written).toEqual(["\ropening\u001b[K", "\r\u001b[K", "installing\n", "\rstarting\u001b[K"]);
+  });
+
   it("prints a line now and then elsewhere", () => {
     const { written, clock, progress } = line(false);
     progress.say("starting");

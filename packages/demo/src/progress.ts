@@ -31,6 +31,12 @@ export class ProgressLine {
     else if (this.#nowMs() - this.#lastMs >= QUIET_MS) this.#print(text);
   }
 
+  /** Something that stays to be read. */
+  note(text: string): void {
+    this.clear();
+    this.#print(text);
+  }
+
   /** Takes the line away, so that something else can be printed. */
   clear(): void {
     if (this.#shown) this.#output.write("\r\u001b[K");
