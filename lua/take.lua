@@ -160,7 +160,7 @@ while slot <= argument_count do
   served[run] = done
 end
 
-local reply, n = { call_us, 0, 0, 0, 0 }, 1
+local reply, n = { call_us, 0, 0, 0 }, 1
 for i = 1, key_count do
   local b, policy = buckets[i], policy_of[i]
   if not b then

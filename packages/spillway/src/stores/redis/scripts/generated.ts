@@ -453,7 +453,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "3f8ecadd006733d4b9c3f2badd497cc03ce90cf2",
+  sha1: "9547cfbb8398991a3b78b4c28d6e971620ae8fb9",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local function server_time_us()
@@ -707,7 +707,7 @@ while slot <= argument_count do
   end
   served[run] = done
 end
-local reply, n = { call_us, 0, 0, 0, 0 }, 1
+local reply, n = { call_us, 0, 0, 0 }, 1
 for i = 1, key_count do
   local b, policy = buckets[i], policy_of[i]
   if not b then
