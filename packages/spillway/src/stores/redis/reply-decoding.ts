@@ -96,6 +96,6 @@ function unreadable(key: string, code: number): SpillwayError {
   const what = code === 1 ? "holds a value of another type" : "holds a value that no script of this version wrote";
   return new SpillwayError(
     "ERR_SPILLWAY_BUCKET_UNREADABLE",
-    `The Redis key ${show(key)} ${what}; reset() of the limiter, or DEL, makes it usable again.`,
+    `The Redis key ${JSON.stringify(key)} ${what}; reset() of the limiter, or DEL, makes it usable again.`,
   );
 }
