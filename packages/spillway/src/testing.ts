@@ -1,2 +1,8 @@
 export { type ManualClock, manualClock } from "./testing/manual-clock.ts";
-export { type ContractHarness, type StoreFactory, storeContract } from "./testing/store-contract.ts";
+export {
+  type ContractCapability,
+  type ContractRunner,
+  type StoreContractOptions,
+  type StoreUnderTest,
+  storeContract,
+} from "./testing/store-contract.ts";
