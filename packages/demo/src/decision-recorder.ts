@@ -1,4 +1,5 @@
 import type { Decision, RateLimiter } from "spillway";
+import type { DecisionFigures } from "./measure.ts";
 import { DurationHistogram } from "./percentiles.ts";
 
 /** What one worker's limiter did since the last look, in a form that crosses process borders. */
@@ -54,4 +55,15 @@ export class DecisionRecorder {
     this.#histogram.recordMs(performance.now() - startMs);
     if (decision.degraded) this.#degraded += 1;
   }
+}
+
+/** What several servers recorded, taken together. */
+export function sumRecords(records: readonly DecisionRecord[]): DecisionFigures {
+  const time = new DurationHistogram();
+  for (const record of records) time.add(record.histogram);
+  return {
+    decisions: records.reduce((sum, record) => sum + record.decisions, 0),
+    degraded: records.reduce((sum, record) => sum + record.degraded, 0),
+    time: time.percentiles(),
+  };
 }

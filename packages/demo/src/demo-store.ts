@@ -48,3 +48,14 @@ export async function connectOnce(url: string): Promise<Redis> {
     throw reason ?? error;
   }
 }
+
+/** @throws Error when no Redis answers at `url`. */
+export async function describeStore(url: string, from: string): Promise<StoreDescription> {
+  const redis = await connectOnce(url);
+  try {
+    const version = /^redis_version:(\S+)/m.exec(await redis.info("server"))?.[1] ?? "unknown";
+    return { kind: "redis", version, from };
+  } finally {
+    redis.disconnect();
+  }
+}

@@ -1,5 +1,6 @@
 import { freshName } from "./demo-store.ts";
 import type { DemoRun } from "./document.ts";
+import type { Fleet } from "./fleet.ts";
 import type { LoadProgress } from "./generator-messages.ts";
 import type { GeneratorProcess } from "./generator-process.ts";
 import { answeredMark } from "./marks.ts";
@@ -7,7 +8,6 @@ import { measure } from "./measure.ts";
 import type { Mode } from "./modes.ts";
 import type { DemoOptions } from "./options.ts";
 import type { RedisCallCounter } from "./redis-calls.ts";
-import type { WorkerFleet } from "./worker-fleet.ts";
 
 /** Answers that each worker gives in each mode before it is measured. */
 const WARM_ANSWERS = 40;
@@ -15,7 +15,7 @@ const WARM_ROUNDS = 20;
 
 /** What a run works with. */
 export interface RunParts {
-  readonly fleet: WorkerFleet;
+  readonly fleet: Fleet;
   readonly generator: GeneratorProcess;
   /** Left out when the demo runs without Redis. */
   readonly counter: RedisCallCounter | undefined;

@@ -1,9 +1,9 @@
 import cluster, { type Worker } from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { waitForMessage } from "./child-message.ts";
-import type { DecisionRecord } from "./decision-recorder.ts";
+import { type DecisionRecord, sumRecords } from "./decision-recorder.ts";
+import type { Fleet } from "./fleet.ts";
 import type { DecisionFigures } from "./measure.ts";
-import { DurationHistogram } from "./percentiles.ts";
 import type { ServerSettings } from "./server-app.ts";
 import { type FromWorker, SETTINGS_VARIABLE, type ToWorker } from "./worker-messages.ts";
 
@@ -12,7 +12,7 @@ const COLLECT_MS = 10_000;
 const STOP_MS = 3000;
 
 /** The workers of a demo: `node:cluster` children that answer on one port of the loopback interface. */
-export class WorkerFleet {
+export class WorkerFleet implements Fleet {
   readonly #workers: readonly Worker[];
   readonly #signal: AbortSignal;
   /** 0 until all workers listen. */
@@ -72,13 +72,7 @@ export class WorkerFleet {
   /** What all workers together decided in one mode since the last call. */
   async collect(mode: string): Promise<DecisionFigures> {
     const records = await Promise.all(this.#workers.map((worker) => this.#collectFrom(worker, mode)));
-    const time = new DurationHistogram();
-    for (const record of records) time.add(record.histogram);
-    return {
-      decisions: records.reduce((sum, record) => sum + record.decisions, 0),
-      degraded: records.reduce((sum, record) => sum + record.degraded, 0),
-      time: time.percentiles(),
-    };
+    return sumRecords(records);
   }
 
   /**
