@@ -72,6 +72,13 @@ describe("createAddressGrouping", () => {
     );
   });
 
+  it("gives the same answer again, also after more addresses than it remembers", () => {
+    const grouping = createAddressGrouping();
+    const addressOf = (n: number) => `2001:db8:${n.toString(16)}:1ff::1`;
+    for (let round = 0; round < 2; round++)
+      for (let n = 0; n < 5000; n++) expect(grouping(addressOf(n))).toBe(`2001:db8:${n.toString(16)}:100::/56`);
+  });
+
   it("takes IPv4 in IPv6 for the IPv4 address", () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {

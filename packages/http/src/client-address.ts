@@ -22,7 +22,28 @@ export function createAddressGrouping(options: AddressGroupingOptions = {}): Add
   const bits: unknown = options.ipv6Subnet === undefined ? 56 : options.ipv6Subnet;
   if (!isSubnet(bits))
     throw new RangeError(`Option ipv6Subnet must be a whole number from 1 to 128, got ${String(bits)}.`);
-  return (address) => (address.includes(":") ? groupColons(address, bits) : address);
+  const known = new Map<string, string>();
+  return (address) => {
+    if (!address.includes(":")) return address;
+    return mappedIpv4(address) ?? known.get(address) ?? remember(known, address, groupColons(address, bits));
+  };
+}
+
+/** How many texts a grouping remembers, and up to which length: a forwarded one can be anything. */
+const MOST_KNOWN = 4096;
+const LONGEST_KNOWN = 64;
+
+function remember(known: Map<string, string>, address: string, group: string): string {
+  if (known.size >= MOST_KNOWN) known.clear();
+  if (address.length <= LONGEST_KNOWN) known.set(address, group);
+  return group;
+}
+
+/** The form in which a socket for both families shows an IPv4 peer, without the long way round. */
+function mappedIpv4(address: string): string | undefined {
+  if (!address.startsWith("::ffff:")) return undefined;
+  const rest = address.slice(7);
+  return isIpv4(rest) ? rest : undefined;
 }
 
 function isSubnet(value: unknown): value is number {
