@@ -17,7 +17,12 @@ export interface Clock {
    * @param keepAlive whether a pending timer keeps the process from exiting by itself.
    */
   startTimer(run: () => void, delayMs: number, keepAlive: boolean): Timer;
+  /** Calls `run` once the events that have already come (arrivals, replies) have been handled. */
+  afterTurn(run: () => void): void;
 }
+
+/** Captured at import: a test runner's fake timers must not keep callers from the store. */
+const afterTurn: (run: () => void) => void = setImmediate;
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -30,4 +35,5 @@ export const systemClock: Clock = {
     if (!keepAlive) timer.unref?.();
     return { cancel: () => clearTimeout(timer) };
   },
+  afterTurn,
 };

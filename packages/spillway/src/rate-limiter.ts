@@ -7,10 +7,18 @@ import { Backstop } from "./failover/backstop.ts";
 import type { BreakerState } from "./failover/circuit-breaker.ts";
 import { asStoreError, NodeGuard } from "./failover/guarded-store.ts";
 import { Lane } from "./lease/lane.ts";
+import { drainMs } from "./lease/lease-budget.ts";
 import { LeaseClient } from "./lease/lease-client.ts";
 import { requireNumber, requireObject, requireWhole } from "./options.ts";
 import { type Policy, requireFailureMode, type StoreFailureMode } from "./policy.ts";
-import { type Cost, type PoliciesOption, type PolicyResolver, policyResolver, resolveCosts } from "./policy-set.ts";
+import {
+  type Cost,
+  type PoliciesOption,
+  type PolicyResolver,
+  type PolicySet,
+  policyResolver,
+  resolveCosts,
+} from "./policy-set.ts";
 import { Counters, type LimiterStats } from "./stats.ts";
 import { memoryStore } from "./stores/memory-store.ts";
 import type { BucketAddress, PeekReply, Store } from "./stores/store.ts";
@@ -22,7 +30,11 @@ export interface RateLimiterOptions {
   readonly policies: PoliciesOption;
   /** Defaults to `memoryStore()`: this process alone. */
   readonly store?: Store;
-  /** Tokens taken in batches and spent locally; `false` asks the store each time. Not built yet: both mean exact for now. */
+  /**
+   * Takes tokens in batches and spends them locally where the policy is large enough for it; `false` asks the store each time.
+   * `maxDrainMs`, 5 to 1000, is how long a batch should last: longer means fewer calls, and tokens that are held where nobody
+   * asks for them come back later. Defaults to `{ maxDrainMs: 50 }`.
+   */
   readonly lease?: false | { readonly maxDrainMs?: number };
   /** The longest a decision waits for the store, in ms: 1 to 60,000. Defaults to 50. */
   readonly deadlineMs?: number;
@@ -110,6 +122,9 @@ class SharedRateLimiter implements RateLimiter {
   readonly #lanes: LRUCache<string, Lane>;
   readonly #counters = new Counters();
   readonly #refunded = new WeakSet<Decision>();
+  /** `undefined` when nothing is leased. */
+  readonly #maxDrainMs: number | undefined;
+  readonly #drains = new WeakMap<PolicySet, number | undefined>();
   readonly #onStateChange: (line: string) => void;
   #closed = false;
 
@@ -126,6 +141,7 @@ class SharedRateLimiter implements RateLimiter {
     this.#ownsStore = store === undefined;
     this.#store = store ?? memoryStore({ maxKeys, clock });
     this.#clock = clock;
+    this.#maxDrainMs = this.#store.takeNow === undefined ? maxDrainOf(options.lease) : undefined;
     this.#onStateChange = options.onStateChange ?? ((line) => process.emitWarning(line, "SpillwayWarning"));
     this.#backstop = new Backstop(replicas, onStoreFailure);
     this.#lanes = new LRUCache({ max: maxKeys });
@@ -135,6 +151,8 @@ class SharedRateLimiter implements RateLimiter {
       groupOf: (key) => this.#groupOf(key),
       guardOf: (group) => this.#guardOf(group),
       fallBack: (lane, costs) => this.#degraded(lane, costs),
+      drainMsOf: (set) => this.#drainMsOf(set),
+      spendLease: (lane, costs) => this.#spendLease(lane, costs),
       onBucketFault: () => this.#counters.storeFaults++,
     });
   }
@@ -172,15 +190,47 @@ class SharedRateLimiter implements RateLimiter {
   }
 
   #decideNow(lane: Lane, costs: readonly number[]): Decision | undefined {
+    if (lane.lease !== undefined && lane.waiting.length === 0) {
+      const decision = this.#spendLease(lane, costs);
+      if (decision !== undefined) {
+        lane.lease.noteAsked(costs);
+        return decision;
+      }
+    }
     if (lane.denial !== undefined) {
       const nowMs = this.#clock.monotonicMs();
       const decision = lane.denial.refuse(lane.key, costs, nowMs);
-      if (decision !== undefined) return decision;
+      if (decision !== undefined) {
+        lane.lease?.noteAsked(costs);
+        return decision;
+      }
       if (lane.denial.isOver(nowMs)) lane.denial = undefined;
     }
     if (this.#store.takeNow !== undefined) return this.#takeNow(lane, costs);
     if (this.#guardOf(this.#groupOf(lane.key)).isOpen) return this.#degraded(lane, costs);
     return undefined;
+  }
+
+  /** Decides from leased tokens if they are enough, and fetches more before they are gone. */
+  #spendLease(lane: Lane, costs: readonly number[]): Decision | undefined {
+    const { lease } = lane;
+    const statuses = lease?.spend(costs, this.#clock.monotonicMs(), this.#clock.wallMs());
+    if (lease === undefined || statuses === undefined) return undefined;
+    if (lease.isLow && !lane.posted && !lane.inFlight) this.#client.run(lane, "prefetch");
+    return allowed(lane.key, costs, statuses, "lease");
+  }
+
+  /** One drain time for all policies of a set; none when one of them is too small to lease. */
+  #drainMsOf(set: PolicySet): number | undefined {
+    if (this.#maxDrainMs === undefined) return undefined;
+    if (this.#drains.has(set)) return this.#drains.get(set);
+    let shortest: number | undefined = this.#maxDrainMs;
+    for (const policy of set.policies) {
+      const drain = drainMs(policy, this.#maxDrainMs);
+      shortest = drain === undefined || shortest === undefined ? undefined : Math.min(shortest, drain);
+    }
+    this.#drains.set(set, shortest);
+    return shortest;
   }
 
   /** Asks a store that lives in this process. */
@@ -247,6 +297,7 @@ class SharedRateLimiter implements RateLimiter {
       storeCalls,
       storeMisses,
       storeFaults,
+      leases: { ...this.#client.counts },
       keys: this.#lanes.size,
       store: this.#store.name,
     };
@@ -255,7 +306,7 @@ class SharedRateLimiter implements RateLimiter {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#client.close();
+    await this.#client.close();
     for (const guard of this.#guards.values()) guard.close();
     if (this.#ownsStore) await this.#store.close();
   }
@@ -318,6 +369,13 @@ class SharedRateLimiter implements RateLimiter {
 
 /** The longest key, in UTF-16 code units. */
 const LONGEST_KEY = 65_536;
+
+function maxDrainOf(option: RateLimiterOptions["lease"]): number | undefined {
+  if (option === false) return undefined;
+  if (option === undefined) return 50;
+  requireObject(option, "lease", ["maxDrainMs"]);
+  return requireNumber(option.maxDrainMs ?? 50, "lease.maxDrainMs", 5, 1000);
+}
 
 function costsOf(options: ConsumeOptions | undefined, lane: Lane): readonly number[] {
   if (options === undefined || !("cost" in options)) return lane.set.unitCosts;

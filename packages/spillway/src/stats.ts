@@ -12,9 +12,22 @@ export interface LimiterStats {
   readonly storeMisses: number;
   /** Calls that the store answered with an error, and buckets in them that could not be read. */
   readonly storeFaults: number;
+  readonly leases: LeaseStats;
   /** Keys with local state. */
   readonly keys: number;
   readonly store: string;
+}
+
+/** Leased tokens of this process, and the calls made early to have them in time. */
+export interface LeaseStats {
+  /** Taken from the store for local spending. */
+  readonly leased: number;
+  readonly spent: number;
+  /** Given back unspent. */
+  readonly returned: number;
+  /** Grown too old to spend; they are given back too when a call still reaches the store in time. */
+  readonly expired: number;
+  readonly prefetches: number;
 }
 
 /** Counts for {@link LimiterStats}. */

@@ -37,10 +37,12 @@ export interface TokenBucketState {
 }
 
 const LARGEST_LEVEL = Number.MAX_SAFE_INTEGER;
+const LONGEST_EXPIRY_MS = 100 * 365 * 86_400_000;
 
 /**
  * `limit` tokens per `periodUs`, holding up to `burst`. The rate is exact where burst x period fits 2^53 after reduction;
- * elsewhere a tick of several microseconds makes it fit, and the rate is low by less than burst / 2^53 of itself.
+ * elsewhere a tick of several microseconds makes it fit, and the rate is low by less than burst / (2^53 - 1 - burst) of
+ * itself.
  */
 export function tokenBucketShape(limit: number, periodUs: number, burst: number): TokenBucketShape {
   const divisor = greatestCommonDivisor(limit, periodUs);
@@ -53,10 +55,11 @@ export function tokenBucketShape(limit: number, periodUs: number, burst: number)
 }
 
 function smallestTickUs(periodUs: number, burst: number): number {
-  const least = Math.max(1, Math.ceil((burst * periodUs) / LARGEST_LEVEL));
-  // A tick that divides the period keeps the rate exact; one is close by for any period made of whole milliseconds.
+  const mostUnitsPerToken = Math.floor(LARGEST_LEVEL / burst);
+  const least = Math.ceil(periodUs / mostUnitsPerToken);
+  // A tick that divides the period keeps the rate exact. Where there is none close by, the number of units is rounded up.
   for (let tickUs = least; tickUs <= least + 1000; tickUs++) if (periodUs % tickUs === 0) return tickUs;
-  return burst * Math.ceil(periodUs / least) <= LARGEST_LEVEL ? least : least + 1;
+  return least;
 }
 
 function greatestCommonDivisor(a: number, b: number): number {
@@ -93,6 +96,7 @@ export const tokenBucket: Algorithm<TokenBucketShape, TokenBucketState> = {
       state.level = rescaled(state.level, state.unitsPerToken, shape.unitsPerToken);
       state.unitsPerToken = shape.unitsPerToken;
     }
+    state.level = Math.max(state.level, -fullLevel(shape));
     state.fullUs = Math.max(state.fullUs, shape.fullUs);
     if (nowUs < state.timeUs) {
       const back = state.timeUs - nowUs;
@@ -107,7 +111,6 @@ export const tokenBucket: Algorithm<TokenBucketShape, TokenBucketState> = {
       }
     }
     refillTo(state, shape, nowUs);
-    state.level = Math.max(state.level, -fullLevel(shape));
   },
 
   fits: (state, shape, cost) => cost === 0 || cost * shape.unitsPerToken <= state.level,
@@ -147,14 +150,17 @@ export const tokenBucket: Algorithm<TokenBucketShape, TokenBucketState> = {
 
   remaining: (state, shape) => Math.max(0, Math.floor(state.level / shape.unitsPerToken)),
 
-  /** The time to full, the debt's time and the rest of the escrow's life together. */
-  expiryMs(state, shape, nowUs) {
-    const debtUs = Math.ceil(Math.max(0, -state.level) / shape.unitsPerTick) * shape.tickUs;
+  /**
+   * The time to full, as much again for a debt (a policy that the bucket has lived under may repay it slower than this one)
+   * and the rest of the escrow's life, together; never above a hundred years.
+   */
+  expiryMs(state, _shape, nowUs) {
+    const debtUs = state.level < 0 ? state.fullUs : 0;
     let escrowUs = 0;
     for (const escrow of [state.older, state.newer]) {
       if (escrow.tokens > 0) escrowUs = Math.max(escrowUs, escrow.deathUs - nowUs);
     }
-    return Math.ceil((state.fullUs + debtUs + escrowUs) / 1000) + 1;
+    return Math.min(Math.ceil((state.fullUs + debtUs + escrowUs) / 1000) + 1, LONGEST_EXPIRY_MS);
   },
 
   capacity: (shape) => shape.burst,

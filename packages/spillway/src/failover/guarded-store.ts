@@ -10,15 +10,12 @@ import {
   nextBreaker,
 } from "./circuit-breaker.ts";
 
-/** Captured at import, so that a test runner's fake timers do not stop a real reply from being counted. */
-const afterPoll: (run: () => void) => void = setImmediate;
-
 /** A call and what becomes of it. Exactly one of `onReply`, `onMiss` and `onFault` comes; after a miss, `onLate` may. */
 export interface GuardedCall {
   readonly call: TakeCall;
-  onReply(reply: TakeReply): void;
+  onReply(reply: TakeReply, roundTripMs: number): void;
   onMiss(): void;
-  onLate(reply: TakeReply): void;
+  onLate(reply: TakeReply, roundTripMs: number): void;
   onFault(error: SpillwayError): void;
 }
 
@@ -43,6 +40,7 @@ export class NodeGuard {
   readonly #listener: GuardListener;
   #breaker: BreakerState;
   #flights = 0;
+  #roundTripMs = 0;
   #probeAddress: BucketAddress | undefined;
   #probeTimer: Timer | undefined;
   #closed = false;
@@ -88,8 +86,9 @@ export class NodeGuard {
     this.#probeAddress = guarded.call.buckets[0];
     let missed = false;
     let settled = false;
-    const leftMs = this.#deadlineMs - (this.#clock.monotonicMs() - oldestMs);
-    const timer = this.#clock.startTimer(() => afterPoll(miss), Math.max(1, leftMs), true);
+    const sentMs = this.#clock.monotonicMs();
+    const leftMs = this.#deadlineMs - (sentMs - oldestMs);
+    const timer = this.#clock.startTimer(() => this.#clock.afterTurn(miss), Math.max(1, leftMs), true);
     const miss = (): void => {
       if (settled) return;
       missed = true;
@@ -101,11 +100,12 @@ export class NodeGuard {
     this.#store.take(guarded.call).then(
       (reply) => {
         settled = true;
-        if (missed) return guarded.onLate(reply);
+        this.#noteRoundTrip(this.#clock.monotonicMs() - sentMs);
+        if (missed) return guarded.onLate(reply, this.#roundTripMs);
         timer.cancel();
         landed();
         this.#on({ kind: "answered" });
-        return guarded.onReply(reply);
+        return guarded.onReply(reply, this.#roundTripMs);
       },
       (cause: unknown) => {
         settled = true;
@@ -119,6 +119,11 @@ export class NodeGuard {
         guarded.onFault(error);
       },
     );
+  }
+
+  /** A slow round trip counts at once and is forgotten slowly: an estimate from above of nearly all of them. */
+  #noteRoundTrip(ms: number): void {
+    this.#roundTripMs = Math.max(ms, this.#roundTripMs + (ms - this.#roundTripMs) / 50);
   }
 
   #on(event: BreakerEvent): void {
@@ -147,7 +152,7 @@ export class NodeGuard {
       this.#on(event);
     };
     const limit = this.#clock.startTimer(
-      () => afterPoll(() => end({ kind: "probe-failed", reason: "no reply within the deadline" })),
+      () => this.#clock.afterTurn(() => end({ kind: "probe-failed", reason: "no reply within the deadline" })),
       this.#deadlineMs,
       false,
     );

@@ -24,7 +24,7 @@ export class Denial {
   /**
    * @param states how each bucket stood at `storeUs` on the store's clock; kept, not copied.
    * @param seenMs when the reply came, on this process's monotonic clock.
-   * @param leastWaitMs the hold that the store asked for, 0 for none.
+   * @param leastWaitMs the hold that a contended bucket asks for, 0 for none: nobody of this process asks again before.
    */
   constructor(set: PolicySet, states: readonly BucketState[], storeUs: number, seenMs: number, leastWaitMs: number) {
     this.#set = set;
@@ -46,14 +46,19 @@ export class Denial {
     let refuses = false;
     for (let i = 0; i < costs.length; i++) if (this.#waitMs(i, costs[i] as number) > elapsedMs) refuses = true;
     if (!refuses) return undefined;
-    const statuses = this.#set.policies.map((policy, i) => this.#statusOf(policy, i, costs[i] as number, elapsedMs));
-    return refused(key, costs, statuses, "denial-cache");
+    return refused(key, costs, this.statuses(costs, nowMs), "denial-cache");
+  }
+
+  /** How the policies stand for somebody who asks for `costs` now and is refused. */
+  statuses(costs: readonly number[], nowMs: number): PolicyStatus[] {
+    const elapsedMs = Math.max(0, nowMs - this.#seenMs);
+    return this.#set.policies.map((policy, i) => this.#statusOf(policy, i, costs[i] as number, elapsedMs));
   }
 
   #waitMs(index: number, cost: number): number {
     const { shape } = this.#set.policies[index] as Policy;
     const waitUs = algorithmOf(shape).waitUs(this.#states[index] as BucketState, shape, cost, this.#storeUs);
-    return waitUs > 0 ? Math.max(waitUs / 1000, this.#leastWaitMs) : 0;
+    return cost > 0 ? Math.max(waitUs / 1000, this.#leastWaitMs) : 0;
   }
 
   /** Time passes in a status without the bucket being touched: what it told comes nearer. */

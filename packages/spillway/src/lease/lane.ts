@@ -2,15 +2,24 @@ import type { BackstopBuckets } from "../failover/backstop.ts";
 import type { PolicySet } from "../policy-set.ts";
 import type { Caller } from "./caller.ts";
 import type { Denial } from "./denial.ts";
+import type { LaneLease } from "./lane-lease.ts";
 
-/** What this process keeps for one key: who waits, what the store last refused, and what the backstop has left. */
+/** Why a call is wanted though nobody waits: to fetch tokens early, or to settle and give back. */
+export type Errand = "prefetch" | "settle";
+
+/** What this process keeps for one key: who waits, what is leased, what the store last refused, what the backstop has left. */
 export class Lane {
   readonly key: string;
   readonly set: PolicySet;
   /** Callers not yet sent, in order of arrival. */
   waiting: Caller[] = [];
+  errand: Errand | undefined;
+  /** Whether the lane is in line to be sent. */
+  posted = false;
   /** Whether a call for this key is under way; the next one takes all who came meanwhile. */
   inFlight = false;
+  lastAskedMs: number = Number.NEGATIVE_INFINITY;
+  lease: LaneLease | undefined;
   denial: Denial | undefined;
   backstop: BackstopBuckets | undefined;
 

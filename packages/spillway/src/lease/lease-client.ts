@@ -1,45 +1,66 @@
 import type { Clock, Timer } from "../clock.ts";
 import type { Decision } from "../decision.ts";
 import type { SpillwayError } from "../errors.ts";
-import type { NodeGuard } from "../failover/guarded-store.ts";
+import type { GuardedCall, NodeGuard } from "../failover/guarded-store.ts";
+import type { PolicySet } from "../policy-set.ts";
 import { ArrivalQueue, Caller } from "./caller.ts";
-import type { Lane } from "./lane.ts";
+import type { Errand, Lane } from "./lane.ts";
+import { LaneLease } from "./lane-lease.ts";
+import type { Instant, ShelfCounts } from "./shelf.ts";
 import { type SettleContext, StoreCall } from "./store-call.ts";
-
-/** Captured at import: fake timers of a test runner must not keep callers from the store. */
-const nextTurn: (run: () => void) => void = setImmediate;
 
 /** Keys that travel in one call, and how many when more callers wait than the allowed calls would carry so. */
 const KEYS_PER_CALL = 32;
 const MOST_KEYS_PER_CALL = 256;
+/** Looking through all lanes for silent ones pauses this long. */
+const SETTLE_PAUSE_MS = 4;
 
 export interface LeaseClientOptions {
   readonly clock: Clock;
   readonly deadlineMs: number;
-  /** Which part of the store a key lives on, and which keys can travel together. */
+  /** Which keys can travel together. */
   groupOf(key: string): number;
+  /** The part of the store that a group lives on. */
   guardOf(group: number): NodeGuard;
+  /** The drain time of a set's leases; `undefined` for a set that is never leased. */
+  drainMsOf(set: PolicySet): number | undefined;
   /** Decides without the store. */
   fallBack(lane: Lane, costs: readonly number[]): Decision;
+  /** Decides from leased tokens if they are enough. */
+  spendLease(lane: Lane, costs: readonly number[]): Decision | undefined;
   onBucketFault(error: SpillwayError): void;
 }
 
-/** Lanes of one node that have callers to send. */
+/** Lanes of one node that want a call. */
 interface Outbox {
   readonly guard: NodeGuard;
   lanes: Lane[];
 }
 
 /**
- * Takes callers to the store: one call under way for each key, all who came meanwhile in the next one, in order; keys that
- * need the store in one turn of the event loop travel together. Nobody waits past the deadline.
+ * Takes callers to the store and leased tokens back from it: one call under way for each key, all who came meanwhile in the
+ * next one, in order; keys that need the store in one turn of the event loop travel together. Nobody waits past the deadline.
  */
 export class LeaseClient {
+  readonly counts: ShelfCounts & { prefetches: number } = {
+    leased: 0,
+    spent: 0,
+    returned: 0,
+    expired: 0,
+    prefetches: 0,
+  };
   readonly #options: LeaseClientOptions;
   readonly #outboxes = new Map<NodeGuard, Outbox>();
   readonly #arrivals = new ArrivalQueue();
+  /** Lanes with leased tokens or with something to report. */
+  readonly #unsettled = new Set<Lane>();
   #deadline: Timer | undefined;
+  #settleTimer: Timer | undefined;
   #flushing = false;
+  /** Calls under way. */
+  #calls = 0;
+  /** Called when nothing is left to wait for. */
+  #closing: (() => void) | undefined;
 
   constructor(options: LeaseClientOptions) {
     this.#options = options;
@@ -47,53 +68,85 @@ export class LeaseClient {
 
   /** Asks the store for a decision. `resolve` is called once, within the deadline. */
   ask(lane: Lane, costs: readonly number[], resolve: (decision: Decision) => void): Caller {
-    const { clock } = this.#options;
-    const caller = new Caller(lane, costs, clock.monotonicMs(), clock.wallMs(), resolve);
+    const { clock, deadlineMs } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const caller = new Caller(lane, costs, nowMs, clock.wallMs(), resolve);
+    this.#noteDemand(lane, costs, nowMs);
     lane.waiting.push(caller);
     this.#arrivals.push(caller);
-    if (!lane.inFlight && lane.waiting.length === 1) this.#post(lane);
-    this.#deadline ??= clock.startTimer(this.#expire, this.#options.deadlineMs, true);
+    this.#post(lane);
+    this.#deadline ??= clock.startTimer(this.#expire, deadlineMs, true);
     return caller;
   }
 
-  #post(lane: Lane): void {
-    const guard = this.#options.guardOf(this.#options.groupOf(lane.key));
-    let outbox = this.#outboxes.get(guard);
-    if (outbox === undefined) {
-      outbox = { guard, lanes: [] };
-      this.#outboxes.set(guard, outbox);
+  /** Wants a call for the sake of the lease. */
+  run(lane: Lane, errand: Errand): void {
+    lane.errand = errand;
+    if (errand === "prefetch") this.counts.prefetches++;
+    this.#post(lane);
+  }
+
+  /** A key that is asked for twice within one drain time begins to count its demand. */
+  #noteDemand(lane: Lane, costs: readonly number[], nowMs: number): void {
+    if (lane.lease === undefined) {
+      const drainMs = this.#options.drainMsOf(lane.set);
+      const isBusy = drainMs !== undefined && nowMs - lane.lastAskedMs < drainMs;
+      lane.lastAskedMs = nowMs;
+      if (!isBusy) return;
+      lane.lease = new LaneLease(lane.set, drainMs, nowMs, this.counts);
     }
-    outbox.lanes.push(lane);
+    lane.lease.noteAsked(costs);
+  }
+
+  #post(lane: Lane): void {
+    if (lane.posted || lane.inFlight) return;
+    lane.posted = true;
+    const guard = this.#options.guardOf(this.#options.groupOf(lane.key));
+    const outbox = this.#outboxes.get(guard);
+    if (outbox === undefined) this.#outboxes.set(guard, { guard, lanes: [lane] });
+    else outbox.lanes.push(lane);
+    this.#scheduleFlush();
+  }
+
+  #scheduleFlush(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    nextTurn(this.#flush);
+    this.#options.clock.afterTurn(this.#flush);
   }
 
   readonly #flush = (): void => {
     this.#flushing = false;
     for (const outbox of this.#outboxes.values()) this.#flushOne(outbox);
+    if (this.#closing !== undefined) this.#settleAll();
   };
 
   #flushOne(outbox: Outbox): void {
     const { guard } = outbox;
-    outbox.lanes = outbox.lanes.filter(isWaiting);
+    outbox.lanes = outbox.lanes.filter(wantsCall);
     if (guard.isOpen) {
       const { lanes } = outbox;
       outbox.lanes = [];
-      for (const lane of lanes) {
-        for (const caller of lane.waiting) this.#fallBack(caller);
-        lane.waiting = [];
-      }
+      for (const lane of lanes) this.#giveUp(lane);
       return;
     }
     for (let free = guard.freeFlights; free > 0 && outbox.lanes.length > 0; free = guard.freeFlights) {
-      const size = Math.ceil(outbox.lanes.length / free);
-      this.#send(guard, outbox.lanes.splice(0, Math.min(Math.max(size, KEYS_PER_CALL), MOST_KEYS_PER_CALL)));
+      const size = Math.max(KEYS_PER_CALL, Math.ceil(outbox.lanes.length / free));
+      this.#send(guard, outbox.lanes.splice(0, Math.min(size, MOST_KEYS_PER_CALL)));
     }
+  }
+
+  /** There is no store to ask: callers are decided for, errands forgotten. */
+  #giveUp(lane: Lane): void {
+    const { waiting } = lane;
+    lane.waiting = [];
+    lane.posted = false;
+    lane.errand = undefined;
+    for (const caller of waiting) this.#fallBack(caller);
   }
 
   /** One flight: a call for each group of keys that can travel together. */
   #send(guard: NodeGuard, lanes: readonly Lane[]): void {
+    const sent = this.#now();
     const groups = new Map<number, Lane[]>();
     for (const lane of lanes) {
       const group = this.#options.groupOf(lane.key);
@@ -101,49 +154,77 @@ export class LeaseClient {
       if (together === undefined) groups.set(group, [lane]);
       else together.push(lane);
     }
-    const calls = [...groups.values()].map((together) => new StoreCall(together));
-    const oldestMs = Math.min(...calls.map((call) => call.oldestMs()));
+    const calls = Array.from(groups.values(), (together) => new StoreCall(together, sent));
+    this.#calls += calls.length;
+    const oldestMs = Math.min(...calls.map((call) => call.oldestMs));
     guard.send(
-      calls.map((storeCall) => ({
-        call: storeCall.call,
-        onReply: (reply) => {
-          storeCall.settle(reply, this.#context());
-          this.#landed(storeCall);
-        },
-        onMiss: () => {
-          storeCall.abandon(this.#fallBack);
-          this.#landed(storeCall);
-        },
-        onLate: () => {},
-        onFault: () => {
-          storeCall.abandon(this.#fallBack);
-          this.#landed(storeCall);
-        },
-      })),
-      oldestMs === Number.POSITIVE_INFINITY ? this.#options.clock.monotonicMs() : oldestMs,
+      calls.map((storeCall) => this.#guarded(storeCall)),
+      oldestMs,
     );
   }
 
-  #landed(storeCall: StoreCall): void {
-    for (const lane of storeCall.release()) this.#post(lane);
-    if (this.#arrivals.oldest() === undefined) this.#stopDeadline();
-    if (!this.#flushing) {
-      this.#flushing = true;
-      nextTurn(this.#flush);
-    }
+  #guarded(storeCall: StoreCall): GuardedCall {
+    const abandon = (): void => {
+      storeCall.abandon(this.#fallBack);
+      this.#landed(storeCall);
+    };
+    return {
+      call: storeCall.call,
+      onReply: (reply, roundTripMs) => {
+        storeCall.settle(reply, this.#contextOf(roundTripMs));
+        this.#landed(storeCall);
+      },
+      onMiss: abandon,
+      onLate: (reply, roundTripMs) => {
+        storeCall.adoptLeases(reply, roundTripMs);
+        this.#watch(storeCall.lanes);
+      },
+      onFault: abandon,
+    };
   }
 
-  #context(): SettleContext {
-    const { clock, deadlineMs, onBucketFault } = this.#options;
-    const nowMs = clock.monotonicMs();
-    const nowWallMs = clock.wallMs();
+  /** The lanes of a call may be called for again: who came meanwhile is served from what it brought, or sent. */
+  #landed(storeCall: StoreCall): void {
+    for (const lane of storeCall.lanes) {
+      lane.inFlight = false;
+      this.#serveWaiting(lane);
+      if (lane.waiting.length > 0 || lane.errand !== undefined) this.#post(lane);
+    }
+    this.#calls--;
+    this.#watch(storeCall.lanes);
+    if (this.#arrivals.oldest() === undefined) this.#stopDeadline();
+    this.#scheduleFlush();
+  }
+
+  #serveWaiting(lane: Lane): void {
+    let served = 0;
+    for (const caller of lane.waiting) {
+      if (!caller.settled) {
+        const decision = this.#options.spendLease(lane, caller.costs);
+        if (decision === undefined) break;
+        caller.settle(decision);
+      }
+      served++;
+    }
+    if (served > 0) lane.waiting.splice(0, served);
+  }
+
+  #contextOf(roundTripMs: number): SettleContext {
+    const { deadlineMs, onBucketFault } = this.#options;
+    const now = this.#now();
     return {
-      nowMs,
+      now,
+      roundTripMs,
       isLate: ({ arrivedMs, arrivedWallMs }) =>
-        nowMs - arrivedMs > deadlineMs || nowWallMs - arrivedWallMs > deadlineMs,
+        now.monotonicMs - arrivedMs > deadlineMs || now.wallMs - arrivedWallMs > deadlineMs,
       fallBack: this.#fallBack,
       onBucketFault,
     };
+  }
+
+  #now(): Instant {
+    const { clock } = this.#options;
+    return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
   }
 
   readonly #fallBack = (caller: Caller): void => {
@@ -164,22 +245,73 @@ export class LeaseClient {
       this.#deadline = clock.startTimer(this.#expire, Math.max(1, deadlineMs - (nowMs - oldest.arrivedMs)), true);
   };
 
-  /** Answers everybody who still waits. */
-  close(): void {
-    this.#stopDeadline();
-    for (let caller = this.#arrivals.oldest(); caller !== undefined; caller = this.#arrivals.oldest())
-      this.#fallBack(caller);
-  }
-
   #stopDeadline(): void {
     this.#deadline?.cancel();
     this.#deadline = undefined;
   }
+
+  /** Sees to it that lanes which hold something settle it when nobody comes any more. */
+  #watch(lanes: readonly Lane[]): void {
+    for (const lane of lanes) if (lane.lease?.isUnsettled === true) this.#unsettled.add(lane);
+    if (this.#unsettled.size > 0 && this.#settleTimer === undefined && this.#closing === undefined)
+      this.#startSettleTimer();
+  }
+
+  #startSettleTimer(): void {
+    const { clock } = this.#options;
+    let dueMs = Number.POSITIVE_INFINITY;
+    for (const { lease } of this.#unsettled) dueMs = Math.min(dueMs, lease?.settleDueMs ?? dueMs);
+    const delayMs = Math.max(SETTLE_PAUSE_MS, dueMs - clock.monotonicMs());
+    this.#settleTimer = clock.startTimer(this.#settleSilent, delayMs, false);
+  }
+
+  readonly #settleSilent = (): void => {
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#settleTimer = undefined;
+    for (const lane of this.#unsettled) {
+      const { lease } = lane;
+      if (lease?.isUnsettled !== true) this.#unsettled.delete(lane);
+      else if (lease.settleDueMs <= nowMs && !lane.inFlight && lane.waiting.length === 0) {
+        this.#unsettled.delete(lane);
+        this.run(lane, "settle");
+      }
+    }
+    if (this.#unsettled.size > 0) this.#startSettleTimer();
+  };
+
+  /**
+   * Answers everybody who still waits and gives back every leased token; waits for the replies as long as for a decision.
+   */
+  async close(): Promise<void> {
+    this.#stopDeadline();
+    this.#settleTimer?.cancel();
+    for (let caller = this.#arrivals.oldest(); caller !== undefined; caller = this.#arrivals.oldest())
+      this.#fallBack(caller);
+    const { clock, deadlineMs } = this.#options;
+    await new Promise<void>((resolve) => {
+      const limit = clock.startTimer(resolve, deadlineMs, true);
+      this.#closing = () => {
+        limit.cancel();
+        resolve();
+      };
+      this.#settleAll();
+    });
+  }
+
+  /** While closing: gives back what a call brought, until nothing is under way. */
+  #settleAll(): void {
+    for (const lane of this.#unsettled) {
+      if (lane.lease?.isUnsettled === true && !lane.inFlight) this.run(lane, "settle");
+      if (!lane.inFlight) this.#unsettled.delete(lane);
+    }
+    if (this.#calls === 0 && !this.#flushing) this.#closing?.();
+  }
 }
 
-/** Whether anybody of the lane still wants an answer; forgets those who do not. */
-function isWaiting(lane: Lane): boolean {
-  if (!lane.waiting.every((caller) => caller.settled)) return true;
+/** Whether there is still a reason to call for a lane; forgets callers who went away. */
+function wantsCall(lane: Lane): boolean {
+  if (lane.errand !== undefined || !lane.waiting.every((caller) => caller.settled)) return true;
   lane.waiting = [];
+  lane.posted = false;
   return false;
 }

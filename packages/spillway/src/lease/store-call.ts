@@ -1,12 +1,14 @@
 import { algorithmOf, type BucketState, copyOf } from "../algorithms/bucket.ts";
 import { allowed, refused, statusOf } from "../decide.ts";
-import type { Decision } from "../decision.ts";
+import type { Decision, PolicyStatus } from "../decision.ts";
 import type { SpillwayError } from "../errors.ts";
 import type { Policy } from "../policy.ts";
-import type { AskRun, TakeBucket, TakeCall, TakeReply } from "../stores/store.ts";
+import type { AskRun, BucketReading, LeaseReport, TakeBucket, TakeCall, TakeReply } from "../stores/store.ts";
+import { holdUs } from "../stores/take.ts";
 import type { Caller } from "./caller.ts";
 import { Denial } from "./denial.ts";
 import type { Lane } from "./lane.ts";
+import type { Instant } from "./shelf.ts";
 
 /** One lane's part of a call: where its buckets and runs stand in it, and who rides in each run. */
 interface LanePart {
@@ -15,11 +17,13 @@ interface LanePart {
   readonly firstRun: number;
   /** Callers in a row that ask for the same. */
   readonly runs: readonly (readonly Caller[])[];
+  readonly reports: readonly LeaseReport[] | undefined;
 }
 
 /** What settling a call needs from outside. */
 export interface SettleContext {
-  readonly nowMs: number;
+  readonly now: Instant;
+  readonly roundTripMs: number;
   /** Whether a caller has waited past its deadline: what was served for it is lost, never admitted. */
   isLate(caller: Caller): boolean;
   /** Decides for a caller whom the store could not serve, or not in time. */
@@ -33,27 +37,32 @@ const MOST_CALLERS = 1024;
 /** One call to the store with the callers that ride on it: written from lanes, and read back into decisions. */
 export class StoreCall {
   readonly call: TakeCall;
+  readonly sent: Instant;
   readonly #parts: readonly LanePart[];
 
   /** Takes waiting callers out of the lanes and marks the lanes as under way. */
-  constructor(lanes: readonly Lane[]) {
+  constructor(lanes: readonly Lane[], sent: Instant) {
+    this.sent = sent;
     const buckets: TakeBucket[] = [];
     const runs: AskRun[] = [];
     this.#parts = lanes.map((lane) => {
-      const riders = lane.waiting.splice(0, MOST_CALLERS);
-      const part = { lane, firstBucket: buckets.length, firstRun: runs.length, runs: runsOf(riders) };
-      for (const policy of lane.set.policies) buckets.push({ key: lane.key, policy, report: undefined });
+      const part = partOf(lane, buckets.length, runs.length, sent);
+      for (const [i, policy] of lane.set.policies.entries())
+        buckets.push({ key: lane.key, policy, report: part.reports?.[i] });
       for (const callers of part.runs)
         runs.push({ count: callers.length, charges: chargesOf(callers, part.firstBucket) });
-      lane.inFlight = true;
       return part;
     });
     this.call = { buckets, runs };
   }
 
-  /** When the oldest caller of the call arrived. */
-  oldestMs(): number {
-    let oldestMs = Number.POSITIVE_INFINITY;
+  get lanes(): readonly Lane[] {
+    return this.#parts.map(({ lane }) => lane);
+  }
+
+  /** When the oldest caller of the call arrived; when it was sent if nobody waits for it. */
+  get oldestMs(): number {
+    let oldestMs = this.sent.monotonicMs;
     for (const { runs } of this.#parts) oldestMs = Math.min(oldestMs, runs[0]?.[0]?.arrivedMs ?? oldestMs);
     return oldestMs;
   }
@@ -63,83 +72,108 @@ export class StoreCall {
     for (const { runs } of this.#parts) for (const callers of runs) callers.forEach(fallBack);
   }
 
-  /** The lanes may be called for again. Returns those where somebody waits. */
-  release(): Lane[] {
-    for (const { lane } of this.#parts) lane.inFlight = false;
-    return this.#parts.map(({ lane }) => lane).filter((lane) => lane.waiting.length > 0);
+  /** Takes over the leases that a reply grants; also those of a late one, which live or die by their own age. */
+  adoptLeases(reply: TakeReply, roundTripMs: number): void {
+    for (const { lane, firstBucket, reports } of this.#parts) {
+      if (reports === undefined) continue;
+      const readings = reply.buckets.slice(firstBucket, firstBucket + reports.length);
+      lane.lease?.adopt(readings, reports, reply.nowUs, this.sent, roundTripMs);
+    }
   }
 
   /** Gives each caller what the reply says. */
   settle(reply: TakeReply, context: SettleContext): void {
+    this.adoptLeases(reply, context.roundTripMs);
     for (const part of this.#parts) {
-      const states = statesOf(part, reply, context);
-      if (states === undefined) for (const callers of part.runs) callers.forEach(context.fallBack);
-      else settlePart(part, states, reply, context);
+      const readings = readingsOf(part, reply, context);
+      if (readings === undefined) for (const callers of part.runs) callers.forEach(context.fallBack);
+      else settlePart(part, readings, reply, context);
     }
   }
 }
 
-function statesOf(
+function partOf(lane: Lane, firstBucket: number, firstRun: number, sent: Instant): LanePart {
+  const runs = runsOf(lane.waiting.splice(0, MOST_CALLERS));
+  const { lease, errand } = lane;
+  lane.posted = false;
+  lane.errand = undefined;
+  lane.inFlight = true;
+  // Callers are here because what is held does not serve them: it goes back, so that the store can.
+  const reports = lease?.report(sent, runs.length > 0 || errand === "prefetch", runs.length > 0 || errand === "settle");
+  return { lane, firstBucket, firstRun, runs, reports: reports?.some(saysSomething) ? reports : undefined };
+}
+
+function saysSomething({ wish, settlements }: LeaseReport): boolean {
+  return wish > 0 || settlements.length > 0;
+}
+
+type StateReading = Extract<BucketReading, { kind: "state" }>;
+
+function readingsOf(
   { lane, firstBucket }: LanePart,
   reply: TakeReply,
   context: SettleContext,
-): BucketState[] | undefined {
-  const states: BucketState[] = [];
+): StateReading[] | undefined {
+  const readings: StateReading[] = [];
   for (let i = 0; i < lane.set.policies.length; i++) {
     const reading = reply.buckets[firstBucket + i];
-    if (reading?.kind === "state") states.push(reading.state);
+    if (reading?.kind === "state") readings.push(reading);
     else if (reading !== undefined) context.onBucketFault(reading.error);
   }
-  return states.length === lane.set.policies.length ? states : undefined;
+  return readings.length === lane.set.policies.length ? readings : undefined;
 }
 
 /** Walks back from the state after the call, so that each admitted caller is told what was left at its own turn. */
-function settlePart(part: LanePart, states: BucketState[], reply: TakeReply, context: SettleContext): void {
+function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, context: SettleContext): void {
   const { lane, firstRun, runs } = part;
-  const final = remember(part, states, reply, context.nowMs);
+  const states = readings.map(({ state }) => state);
+  const isRefused = (callers: readonly Caller[], r: number): boolean =>
+    (reply.served[firstRun + r] as number) < callers.length;
+  const refusal = runs.some(isRefused) ? refusalOf(part, readings, reply, context) : undefined;
+  lane.denial = refusal;
   for (let r = runs.length - 1; r >= 0; r--) {
     const callers = runs[r] as readonly Caller[];
     const served = reply.served[firstRun + r] as number;
     for (let i = callers.length - 1; i >= 0; i--) {
       const caller = callers[i] as Caller;
       if (caller.settled || context.isLate(caller)) context.fallBack(caller);
-      else if (i < served) caller.settle(decide(allowed, lane, caller, states, reply.nowUs));
-      else caller.settle(decide(refused, lane, caller, final, reply.nowUs));
+      else if (i < served) caller.settle(admit(lane, caller, states, reply.nowUs));
+      else caller.settle(refuse(part, caller, refusal as Denial, context));
       if (i < served && (i > 0 || r > 0)) giveBack(lane.set.policies, states, caller.costs);
     }
   }
 }
 
-/** The states after the call, kept apart when somebody was refused, since that is where the waits are told from. */
-function remember(
-  { lane, firstRun, runs }: LanePart,
-  states: BucketState[],
+/** What the refused are told: how the buckets stood after the call, and the hold that a contended bucket asks for. */
+function refusalOf(
+  { lane, reports }: LanePart,
+  readings: StateReading[],
   reply: TakeReply,
-  nowMs: number,
-): BucketState[] {
-  const isRefused = (callers: readonly Caller[], r: number): boolean =>
-    (reply.served[firstRun + r] as number) < callers.length;
-  if (!runs.some(isRefused)) {
-    lane.denial = undefined;
-    return states;
+  { now }: SettleContext,
+): Denial {
+  let leastWaitMs = 0;
+  for (const [i, { lease }] of readings.entries()) {
+    const { shape } = lane.set.policies[i] as Policy;
+    if (lease?.contended === true && shape.kind === "token-bucket")
+      leastWaitMs = Math.max(leastWaitMs, holdUs(shape, (reports?.[i] as LeaseReport).lifeUs) / 1000);
   }
-  const final = states.map(copyOf);
-  lane.denial = new Denial(lane.set, final, reply.nowUs, nowMs, 0);
-  return final;
+  const states = readings.map(({ state }) => copyOf(state));
+  return new Denial(lane.set, states, reply.nowUs, now.monotonicMs, leastWaitMs);
 }
 
-function decide(
-  make: typeof allowed | typeof refused,
-  { key, set }: Lane,
-  { costs }: Caller,
-  states: readonly BucketState[],
-  nowUs: number,
-): Decision {
-  const statuses = set.policies.map((policy, i) => {
+function refuse({ lane }: LanePart, { costs }: Caller, refusal: Denial, { now }: SettleContext): Decision {
+  const statuses = refusal.statuses(costs, now.monotonicMs);
+  const decision = refused(lane.key, costs, statuses, "store");
+  if (costs.some((cost) => cost > 1)) lane.lease?.abstain(now.monotonicMs, decision.retryAfterMs);
+  return decision;
+}
+
+function admit({ key, set, lease }: Lane, { costs }: Caller, states: readonly BucketState[], nowUs: number): Decision {
+  const statuses = set.policies.map((policy, i): PolicyStatus => {
     const status = statusOf(policy, states[i] as BucketState, costs[i] as number, nowUs);
-    return make === allowed ? { ...status, retryAfterMs: 0 } : status;
+    return { ...status, remaining: status.remaining + (lease?.held(i) ?? 0), retryAfterMs: 0 };
   });
-  return make(key, costs, statuses, "store");
+  return allowed(key, costs, statuses, "store");
 }
 
 function giveBack(policies: readonly Policy[], states: readonly BucketState[], costs: readonly number[]): void {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../clock.ts";
+import { type Clock, systemClock, type Timer } from "../clock.ts";
 
 /** A clock that stands still until it is told otherwise. */
 export interface ManualClock extends Clock {
@@ -32,6 +32,7 @@ export function manualClock(wallMs: number = Date.UTC(2026, 0, 1)): ManualClock 
         },
       };
     },
+    afterTurn: systemClock.afterTurn,
     advance(ms) {
       const untilMs = monotonicMs + ms;
       for (;;) {

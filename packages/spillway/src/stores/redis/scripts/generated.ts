@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "c1e070baab0a56263ee09649d6e5185d02ec4504",
+  sha1: "dccd23b83138b36e46495c3dff334d7491bd0adb",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -32,9 +32,9 @@ local function rescaled(level, from, to)
   if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
   return tokens * to + scaled
 end
-local function token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
+local function token_bucket_expiry_ms(full_us, level, escrow_us)
   local us = full_us + escrow_us
-  if level < 0 then us = us + ceil(-level / units_per_tick) * tick_us end
+  if level < 0 then us = us + full_us end
   return math.min(ceil(us / 1000) + 1, 3153600000000)
 end
 local function read_policies(argv)
@@ -71,6 +71,7 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
     + newer_death_us + demand
   if sum - sum ~= 0 or scale < 1 then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
   local quiet_us = now_us - time_us
   if quiet_us < 0 then
@@ -88,11 +89,10 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   end
   local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
-  if level < -capacity then level = -capacity end
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function write_token_bucket(key, now_us, units_per_token, units_per_tick, tick_us, level, time_us, full_us,
-  older, older_id, older_death_us, newer, newer_id, newer_death_us, demand)
+local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
+  older_death_us, newer, newer_id, newer_death_us, demand)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -103,7 +103,7 @@ local function write_token_bucket(key, now_us, units_per_token, units_per_tick, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us))
+  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, escrow_us))
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -159,12 +159,12 @@ for i = 1, #KEYS do
     if level then
       local moved = level + tokens * policy[2]
       if tokens > 0 then
-        level = math.max(level, math.min(moved, (policy[5] - older - newer) * policy[2]))
+        level = math.max(level, math.min(moved, math.max(0, (policy[5] - older - newer) * policy[2])))
       else
         level = math.max(moved, -policy[5] * policy[2])
       end
-      write_token_bucket(KEYS[i], now_us, policy[2], policy[3], policy[4], level, time_us, full_us, older, older_id,
-        older_death_us, newer, newer_id, newer_death_us, demand)
+      write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
+        newer_id, newer_death_us, demand)
       n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
@@ -178,7 +178,7 @@ return reply
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",
-  sha1: "a4057f734c2375b9ee63056e20d29c407a90409f",
+  sha1: "fe00782bab25231aaf0392d72ecaaa44e95af587",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -233,6 +233,7 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
     + newer_death_us + demand
   if sum - sum ~= 0 or scale < 1 then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
   local quiet_us = now_us - time_us
   if quiet_us < 0 then
@@ -250,7 +251,6 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   end
   local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
-  if level < -capacity then level = -capacity end
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
@@ -309,7 +309,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "343f7fc53c80ee11c7fbad2e61b111c8220caab6",
+  sha1: "d481ff3fa505fe91bf2c437ae552b9babb8f5a59",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -330,9 +330,9 @@ local function rescaled(level, from, to)
   if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
   return tokens * to + scaled
 end
-local function token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
+local function token_bucket_expiry_ms(full_us, level, escrow_us)
   local us = full_us + escrow_us
-  if level < 0 then us = us + ceil(-level / units_per_tick) * tick_us end
+  if level < 0 then us = us + full_us end
   return math.min(ceil(us / 1000) + 1, 3153600000000)
 end
 local function read_policies(argv)
@@ -362,6 +362,7 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
     + newer_death_us + demand
   if sum - sum ~= 0 or scale < 1 then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
   local quiet_us = now_us - time_us
   if quiet_us < 0 then
@@ -379,11 +380,10 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   end
   local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
-  if level < -capacity then level = -capacity end
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function write_token_bucket(key, now_us, units_per_token, units_per_tick, tick_us, level, time_us, full_us,
-  older, older_id, older_death_us, newer, newer_id, newer_death_us, demand)
+local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
+  older_death_us, newer, newer_id, newer_death_us, demand)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -394,7 +394,7 @@ local function write_token_bucket(key, now_us, units_per_token, units_per_tick, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us))
+  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, escrow_us))
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -441,8 +441,8 @@ for i = 1, #KEYS do
     local _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, scale, per_tick, tick_us, burst)
     local level = math.max(0, (burst - older - newer) * scale)
-    write_token_bucket(KEYS[i], now_us, scale, per_tick, tick_us, level, time_us, full_us, older, older_id,
-      older_death_us, newer, newer_id, newer_death_us, demand)
+    write_token_bucket(KEYS[i], now_us, scale, level, time_us, full_us, older, older_id, older_death_us, newer,
+      newer_id, newer_death_us, demand)
     n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
   end
 end
@@ -453,7 +453,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "9547cfbb8398991a3b78b4c28d6e971620ae8fb9",
+  sha1: "ffbde0b1494c5028b7b92a6942663f2d1d7ac6fc",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local function server_time_us()
@@ -474,9 +474,9 @@ local function rescaled(level, from, to)
   if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
   return tokens * to + scaled
 end
-local function token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us)
+local function token_bucket_expiry_ms(full_us, level, escrow_us)
   local us = full_us + escrow_us
-  if level < 0 then us = us + ceil(-level / units_per_tick) * tick_us end
+  if level < 0 then us = us + full_us end
   return math.min(ceil(us / 1000) + 1, 3153600000000)
 end
 local call_us = server_time_us()
@@ -495,10 +495,10 @@ if is_short then
       readable = sum - sum == 0 and scale >= 1
       if readable then
         if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+        if level < -capacity then level = -capacity end
         if longest_us > full_us then full_us = longest_us end
         if call_us < time_us then time_us = call_us end
         level, time_us = refilled(level, time_us, call_us, capacity, units_per_tick, tick_us)
-        if level < -capacity then level = -capacity end
       end
     end
     if readable then
@@ -510,7 +510,7 @@ if is_short then
         level = level - served * cost_units
       end
       redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX',
-        token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, 0))
+        token_bucket_expiry_ms(full_us, level, 0))
       return { call_us, 0, level, time_us, served }
     end
   end
@@ -549,6 +549,7 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
     + newer_death_us + demand
   if sum - sum ~= 0 or scale < 1 then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
   local quiet_us = now_us - time_us
   if quiet_us < 0 then
@@ -566,11 +567,10 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   end
   local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
-  if level < -capacity then level = -capacity end
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function write_token_bucket(key, now_us, units_per_token, units_per_tick, tick_us, level, time_us, full_us,
-  older, older_id, older_death_us, newer, newer_id, newer_death_us, demand)
+local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
+  older_death_us, newer, newer_id, newer_death_us, demand)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -581,7 +581,7 @@ local function write_token_bucket(key, now_us, units_per_token, units_per_tick, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, escrow_us))
+  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, escrow_us))
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -735,8 +735,8 @@ for i = 1, key_count do
         newer, level, id = newer + tokens, level - tokens * units_per_token, newer_id
       end
     end
-    write_token_bucket(KEYS[i], call_us, policy[2], policy[3], policy[4], level, b[TIME_US], b[FULL_US], older,
-      older_id, older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
+    write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id, older_death_us,
+      newer, newer_id, newer_death_us, b[DEMAND])
     reply[n + 2], reply[n + 3] = level, b[TIME_US]
     if wish or older > 0 or newer > 0 then
       reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =

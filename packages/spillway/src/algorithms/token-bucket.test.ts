@@ -1,0 +1,389 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { anyRate, anyScale, DAY_US, ExactBucket, type Rate, SECOND_US, START_US } from "./test-support.ts";
+import { type TokenBucketShape, type TokenBucketState, tokenBucket, tokenBucketShape } from "./token-bucket.ts";
+
+const shapeOf = ({ limit, periodUs, burst }: Rate): TokenBucketShape => tokenBucketShape(limit, periodUs, burst);
+const perSecond = (limit: number, burst: number): TokenBucketShape => tokenBucketShape(limit, SECOND_US, burst);
+
+/** A bucket with the clock it lives by. */
+class Bucket {
+  shape: TokenBucketShape;
+  nowUs: number;
+  readonly state: TokenBucketState;
+
+  constructor(shape: TokenBucketShape, nowUs: number = START_US) {
+    this.shape = shape;
+    this.nowUs = nowUs;
+    this.state = tokenBucket.open(shape, nowUs);
+  }
+
+  at(nowUs: number): this {
+    this.nowUs = nowUs;
+    tokenBucket.advance(this.state, this.shape, nowUs);
+    return this;
+  }
+
+  after(us: number): this {
+    return this.at(this.nowUs + us);
+  }
+
+  under(shape: TokenBucketShape): this {
+    this.shape = shape;
+    return this.after(0);
+  }
+
+  fits(cost: number): boolean {
+    return tokenBucket.fits(this.state, this.shape, cost);
+  }
+
+  take(cost: number): boolean {
+    if (!this.fits(cost)) return false;
+    tokenBucket.charge(this.state, this.shape, cost);
+    return true;
+  }
+
+  adjust(tokens: number): void {
+    tokenBucket.adjust(this.state, this.shape, tokens);
+  }
+
+  waitUs(cost: number): number {
+    return tokenBucket.waitUs(this.state, this.shape, cost, this.nowUs);
+  }
+
+  get remaining(): number {
+    return tokenBucket.remaining(this.state, this.shape);
+  }
+}
+
+/** Runs calls on a bucket: a wait that is a time, or the wait that was last told less 0 or 1 us; then a cost. */
+const anyCalls = fc.array(
+  fc.record({
+    wait: fc.oneof(anyScale(0, 60 * DAY_US), fc.constantFrom("told" as const, "told - 1 us" as const)),
+    cost: anyScale(0, 1_000_001),
+  }),
+  { maxLength: 25 },
+);
+
+function eachCall(
+  rate: Rate,
+  calls: readonly { wait: number | "told" | "told - 1 us"; cost: number }[],
+  check: (bucket: Bucket, cost: number, gapUs: number) => void,
+): void {
+  const bucket = new Bucket(shapeOf(rate));
+  let toldUs = 0;
+  for (const { wait, cost } of calls) {
+    const gapUs = typeof wait === "number" ? wait : wait === "told" ? toldUs : Math.max(0, toldUs - 1);
+    bucket.after(gapUs);
+    const asked = cost > rate.burst + 1 ? cost % (rate.burst + 2) : cost;
+    toldUs = asked > rate.burst ? 0 : bucket.waitUs(asked);
+    check(bucket, asked, gapUs);
+  }
+}
+
+describe("the numbers of a policy", () => {
+  const anyPolicy = fc
+    .tuple(anyScale(1, 1e12), anyScale(1000, 366 * DAY_US), anyScale(1, 1e12))
+    .map(([limit, periodUs, burst]): Rate => ({ limit, periodUs, burst }));
+
+  it("are whole and below 2^53 for every policy that can be made", () => {
+    fc.assert(
+      fc.property(fc.oneof(anyRate, anyPolicy), (rate) => {
+        const { unitsPerToken, unitsPerTick, tickUs } = shapeOf(rate);
+        for (const number of [unitsPerToken, unitsPerTick, tickUs, unitsPerToken * rate.burst])
+          expect(Number.isSafeInteger(number) && number >= 1).toBe(true);
+      }),
+      { numRuns: 500, examples: [[{ limit: 7, periodUs: 366 * DAY_US, burst: 1e12 }]] },
+    );
+  });
+
+  // The stated error: never faster than the policy, and slower by less than burst / 2^53 of the rate (to first order; as a
+  // whole number of units has to be left of 2^53 / burst: by less than burst / (2^53 - 1 - burst)).
+  it("give the exact rate where burst x period fits, elsewhere one that is low by less than burst / 2^53 of itself", () => {
+    fc.assert(
+      fc.property(fc.oneof(anyRate, anyPolicy), ({ limit, periodUs, burst }) => {
+        const { unitsPerToken, unitsPerTick, tickUs } = tokenBucketShape(limit, periodUs, burst);
+        // Time of one token, ours against the policy's, times limit x unitsPerTick.
+        const ours = BigInt(unitsPerToken) * BigInt(tickUs) * BigInt(limit);
+        const exact = BigInt(periodUs) * BigInt(unitsPerTick);
+        const most = BigInt(Number.MAX_SAFE_INTEGER);
+        expect(ours >= exact).toBe(true);
+        if (BigInt(burst) * BigInt(periodUs) <= most) expect([tickUs, ours]).toEqual([1, exact]);
+        expect((ours - exact) * (most - BigInt(burst)) <= exact * BigInt(burst)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    [1, 30 * DAY_US, 1],
+    [7, 30 * DAY_US, 7],
+    [7, 30 * DAY_US, 1_000_000],
+    [700_000, SECOND_US, 1_000_000],
+    [1_000_000, SECOND_US, 1_000_000],
+  ])("give the exact rate for %d per %d us, burst %d", (limit, periodUs, burst) => {
+    const { unitsPerToken, unitsPerTick, tickUs } = tokenBucketShape(limit, periodUs, burst);
+    expect(BigInt(unitsPerToken * tickUs) * BigInt(limit)).toBe(BigInt(periodUs) * BigInt(unitsPerTick));
+  });
+});
+
+describe("a token bucket against exact arithmetic", () => {
+  it("decides alike at every step where no scaling was needed", () => {
+    fc.assert(
+      fc.property(anyRate, anyCalls, (rate, calls) => {
+        fc.pre(shapeOf(rate).tickUs === 1);
+        const exact = new ExactBucket(rate, START_US);
+        eachCall(rate, calls, (bucket, cost) => {
+          exact.advance(bucket.nowUs);
+          expect(bucket.fits(cost)).toBe(exact.fits(cost));
+          expect(exact.lead(bucket.state.level, bucket.shape.unitsPerToken)).toBe(0n);
+          if (bucket.take(cost)) exact.charge(cost);
+        });
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  // Where burst x period passes 2^53, a tick is several us. Against exact arithmetic that is charged alike, the bucket holds
+  // never more, and less by at most what comes in during one tick and the rate's error since it was last full.
+  it("never admits more where scaling was needed, and lags by at most one tick and the error of the rate", () => {
+    const scaledRate = fc
+      .record({ limit: anyScale(1, 1000), periodUs: anyScale(DAY_US, 366 * DAY_US), burst: anyScale(10_000, 1e12) })
+      .filter((rate) => shapeOf(rate).tickUs > 1);
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          anyRate.filter((rate) => shapeOf(rate).tickUs > 1),
+          scaledRate,
+        ),
+        anyCalls,
+        (rate, calls) => {
+          const { unitsPerToken, unitsPerTick, tickUs } = shapeOf(rate);
+          const exact = new ExactBucket(rate, START_US);
+          let sinceFullUs = 0n;
+          eachCall(rate, calls, (bucket, cost, gapUs) => {
+            exact.advance(bucket.nowUs);
+            sinceFullUs += BigInt(gapUs);
+            const lead = exact.lead(bucket.state.level, unitsPerToken);
+            expect(lead >= 0n).toBe(true);
+            // One tick's refill, and per us of waiting the difference of the rates, both times periodUs x unitsPerToken x tickUs.
+            const perTick = BigInt(rate.limit) * BigInt(unitsPerToken) * BigInt(tickUs) * BigInt(tickUs);
+            const perUs =
+              BigInt(rate.limit) * BigInt(unitsPerToken) * BigInt(tickUs) -
+              BigInt(unitsPerTick) * BigInt(rate.periodUs);
+            expect(lead * BigInt(tickUs) <= perTick + perUs * sinceFullUs).toBe(true);
+            if (bucket.state.level === rate.burst * unitsPerToken) sinceFullUs = 0n;
+            if (bucket.take(cost)) {
+              expect(exact.fits(cost)).toBe(true);
+              exact.charge(cost);
+            }
+          });
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("keeps a level that is whole, never above the burst and never below minus the burst", () => {
+    const anyAdjustment = fc.option(fc.integer({ min: -2_000_000, max: 2_000_000 }), { freq: 4 });
+    fc.assert(
+      fc.property(
+        anyRate,
+        anyCalls,
+        fc.array(anyAdjustment, { minLength: 25, maxLength: 25 }),
+        (rate, calls, moves) => {
+          let step = 0;
+          eachCall(rate, calls, (bucket, cost) => {
+            const tokens = moves[step++];
+            if (typeof tokens === "number") bucket.adjust(tokens);
+            bucket.take(cost);
+            const full = rate.burst * bucket.shape.unitsPerToken;
+            expect(Number.isSafeInteger(bucket.state.level)).toBe(true);
+            expect(Math.abs(bucket.state.level) <= full).toBe(true);
+            expect(Number.isSafeInteger(bucket.state.timeUs) && bucket.state.timeUs <= bucket.nowUs).toBe(true);
+            expect(bucket.remaining >= 0 && bucket.remaining <= rate.burst).toBe(true);
+          });
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it("admits a caller that comes back alone after the wait that it was told, and not 1 us before", () => {
+    fc.assert(
+      fc.property(anyRate, anyCalls, fc.nat(2_000_000), (rate, calls, debt) => {
+        let step = 0;
+        eachCall(rate, calls, (bucket, cost) => {
+          if (step++ === 3) bucket.adjust(-debt);
+          const waitUs = bucket.waitUs(cost);
+          if (cost > rate.burst) return expect(waitUs).toBe(Number.POSITIVE_INFINITY);
+          if (bucket.take(cost)) return expect(waitUs).toBe(0);
+          const { state, shape, nowUs } = bucket;
+          const later = (us: number): boolean => {
+            const copy = tokenBucket.copy(state);
+            tokenBucket.advance(copy, shape, nowUs + us);
+            return tokenBucket.fits(copy, shape, cost);
+          };
+          expect(later(waitUs)).toBe(true);
+          if (shape.tickUs === 1) expect(later(waitUs - 1)).toBe(false);
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("a token bucket", () => {
+  it("keeps a time of 16 digits to the microsecond (C01 b)", () => {
+    const bucket = new Bucket(perSecond(10_000, 1), 1_790_000_000_123_456);
+    expect(bucket.take(1)).toBe(true);
+    expect(bucket.state.timeUs).toBe(1_790_000_000_123_456);
+    expect(bucket.after(99).take(1)).toBe(false);
+    expect(bucket.after(1).take(1)).toBe(true);
+    expect(String(bucket.state.timeUs)).toBe("1790000000123556");
+  });
+
+  it("admits 10,000 a second with burst 1 to the last one under 30,000 offered (C01 a)", () => {
+    const bucket = new Bucket(perSecond(10_000, 1));
+    let admitted = 0;
+    for (let i = 0; i < 60_000; i++) if (bucket.at(START_US + Math.floor((i * 100) / 3)).take(1)) admitted++;
+    expect(admitted).toBe(20_000);
+  });
+
+  it("never admits a cost above the burst, offers no wait for it and takes nothing (C06 a)", () => {
+    const bucket = new Bucket(perSecond(10, 10));
+    expect([bucket.take(11), bucket.waitUs(11), bucket.remaining]).toEqual([false, Number.POSITIVE_INFINITY, 10]);
+  });
+
+  it("admits a cost equal to the burst after exactly the time from empty to full (C06 c)", () => {
+    const bucket = new Bucket(perSecond(10, 10));
+    expect([bucket.take(10), bucket.take(10), bucket.waitUs(10)]).toEqual([true, false, SECOND_US]);
+    expect([bucket.after(SECOND_US - 1).take(10), bucket.after(1).take(10)]).toEqual([false, true]);
+  });
+
+  it("takes nothing for cost 0 and always admits it", () => {
+    const bucket = new Bucket(perSecond(10, 5));
+    bucket.adjust(-100);
+    const before = structuredClone(bucket.state);
+    expect([bucket.take(0), bucket.waitUs(0)]).toEqual([true, 0]);
+    expect(bucket.state).toEqual(before);
+  });
+
+  it("waits for 30 days to the microsecond (C08 a)", () => {
+    const bucket = new Bucket(tokenBucketShape(6, 30 * DAY_US, 6));
+    for (let i = 0; i < 6; i++) expect(bucket.take(1)).toBe(true);
+    expect(bucket.after(50_000).waitUs(6)).toBe(30 * DAY_US - 50_000);
+    expect(bucket.waitUs(1)).toBe(5 * DAY_US - 50_000);
+  });
+
+  it("refills a short period evenly: 10 in each 100 ms (C08 b)", () => {
+    const bucket = new Bucket(tokenBucketShape(10, 100_000, 10));
+    const slices = new Array<number>(30).fill(0);
+    for (let ms = 0; ms < 3000; ms += 5) {
+      if (bucket.at(START_US + ms * 1000).take(1)) (slices[Math.floor(ms / 100)] as number)++;
+      else expect(bucket.waitUs(1)).toBeLessThanOrEqual(10_000);
+    }
+    for (const admitted of slices.slice(1)) expect(Math.abs(admitted - 10)).toBeLessThanOrEqual(1);
+  });
+
+  it("works with a period of 1 ms and of 1,500.5 ms (C08 c)", () => {
+    const short = new Bucket(tokenBucketShape(3, 1000, 3));
+    expect([short.take(3), short.waitUs(1), short.after(334).take(1)]).toEqual([true, 334, true]);
+    const odd = new Bucket(tokenBucketShape(2, 1_500_500, 2));
+    expect([odd.take(2), odd.waitUs(1), odd.waitUs(2)]).toEqual([true, 750_250, 1_500_500]);
+  });
+});
+
+describe("a token bucket whose clock is stepped (C02)", () => {
+  it("goes on from the new time after a step of two days back, and gains one burst at most coming forward", () => {
+    const bucket = new Bucket(perSecond(1, 10));
+    expect(bucket.take(3)).toBe(true);
+    expect(bucket.at(START_US - 2 * DAY_US).take(1)).toBe(true);
+    expect([bucket.remaining, bucket.waitUs(10)]).toEqual([6, 4 * SECOND_US]);
+    expect(bucket.at(START_US + SECOND_US).take(1)).toBe(true);
+    expect(bucket.remaining).toBe(9);
+  });
+
+  it("pulls a stored time 60 s ahead back, and tells no wait that the policy cannot produce", () => {
+    const bucket = new Bucket(perSecond(1, 10));
+    bucket.state.timeUs = START_US + 60 * SECOND_US;
+    expect(bucket.after(0).take(1)).toBe(true);
+    bucket.state.timeUs = START_US + 60 * SECOND_US;
+    bucket.state.level = 0;
+    expect(bucket.after(0).waitUs(10)).toBe(10 * SECOND_US);
+  });
+
+  it("stays within its bounds under any steps", () => {
+    const anyStep = fc.tuple(fc.integer({ min: -3 * DAY_US, max: 3 * DAY_US }), anyScale(0, 12));
+    fc.assert(
+      fc.property(fc.array(anyStep, { maxLength: 30 }), (steps) => {
+        const bucket = new Bucket(perSecond(1, 10));
+        for (const [us, cost] of steps) {
+          bucket.after(us).take(cost);
+          expect(bucket.remaining >= 0 && bucket.remaining <= 10).toBe(true);
+          expect(bucket.waitUs(10) >= 0 && bucket.waitUs(10) <= 10 * SECOND_US).toBe(true);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("refunds and penalties of a token bucket", () => {
+  it("give back no more than is missing", () => {
+    const bucket = new Bucket(perSecond(1, 10));
+    bucket.take(4);
+    bucket.adjust(3);
+    expect(bucket.remaining).toBe(9);
+    bucket.adjust(100);
+    expect(bucket.remaining).toBe(10);
+  });
+
+  it("reach one burst deep, and the wait grows by the debt's time", () => {
+    const bucket = new Bucket(perSecond(1, 10));
+    bucket.adjust(-13);
+    expect([bucket.remaining, bucket.waitUs(1)]).toEqual([0, 4 * SECOND_US]);
+    bucket.adjust(-Number.MAX_SAFE_INTEGER);
+    expect(bucket.waitUs(10)).toBe(20 * SECOND_US);
+  });
+
+  it("reset fills it", () => {
+    const bucket = new Bucket(perSecond(1, 10));
+    bucket.adjust(-13);
+    tokenBucket.reset(bucket.state, bucket.shape);
+    expect(bucket.remaining).toBe(10);
+  });
+});
+
+describe("a token bucket under a changed policy (C09)", () => {
+  it("admits at once after the limit was raised (a)", () => {
+    const bucket = new Bucket(tokenBucketShape(10, 20 * SECOND_US, 16));
+    expect(bucket.take(3)).toBe(true);
+    expect(bucket.under(tokenBucketShape(1000, 20 * SECOND_US, 16)).take(1)).toBe(true);
+    expect(bucket.remaining).toBe(12);
+  });
+
+  it("holds no more than the new burst at once, and no wait is longer than its full refill (c)", () => {
+    const bucket = new Bucket(perSecond(1000, 1000));
+    bucket.take(100);
+    bucket.under(perSecond(1, 10));
+    expect([bucket.take(1), bucket.remaining, bucket.waitUs(10)]).toEqual([true, 9, SECOND_US]);
+  });
+
+  it("adds nothing when two policies alternate", () => {
+    fc.assert(
+      fc.property(anyRate, anyRate, fc.array(anyScale(0, 100), { maxLength: 20 }), (one, other, costs) => {
+        const shapes = [shapeOf(one), shapeOf(other)] as const;
+        const bucket = new Bucket(shapes[0]);
+        for (const [index, cost] of costs.entries()) {
+          bucket.take(cost % (bucket.shape.burst + 1));
+          const { level, unitsPerToken } = bucket.state;
+          bucket.under(shapes[index % 2 === 0 ? 1 : 0]);
+          const { level: newLevel, unitsPerToken: newUnitsPerToken } = bucket.state;
+          expect(BigInt(newLevel) * BigInt(unitsPerToken) <= BigInt(level) * BigInt(newUnitsPerToken)).toBe(true);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

@@ -1,0 +1,140 @@
+import { statusOf } from "../decide.ts";
+import type { PolicyStatus } from "../decision.ts";
+import type { Policy } from "../policy.ts";
+import type { PolicySet } from "../policy-set.ts";
+import type { BucketReading, LeaseReport } from "../stores/store.ts";
+import { decayed } from "../stores/take.ts";
+import { escrowLifeMs, feedsWish, settleAfterMs, watermarkOf, wishOf } from "./lease-budget.ts";
+import { type Instant, Shelf, type ShelfCounts } from "./shelf.ts";
+
+/** Demand for one bucket in this process. */
+interface Demand {
+  /** Asked for since the last report. */
+  asked: number;
+  /** Decayed over two drain times. */
+  weight: number;
+}
+
+/** What a key that is asked for often keeps here: leased tokens for each of its policies, and how many are asked for. */
+export class LaneLease {
+  readonly #set: PolicySet;
+  readonly #drainMs: number;
+  readonly #shelves: readonly Shelf[];
+  readonly #demands: readonly Demand[];
+  #foldedMs: number;
+  #lastSpentMs: number;
+  /** No wish before this: somebody was refused a larger cost, and waits for what we would take. */
+  #abstainUntilMs = Number.NEGATIVE_INFINITY;
+  /** Ask again when a shelf falls to this; negative when there is nothing to be had by asking early. */
+  #watermarks: number[];
+  /** How the store last said that each policy stands. */
+  #views: readonly PolicyStatus[] | undefined;
+
+  constructor(set: PolicySet, drainMs: number, nowMs: number, counts: ShelfCounts) {
+    this.#set = set;
+    this.#drainMs = drainMs;
+    this.#shelves = set.policies.map(() => new Shelf(counts));
+    this.#demands = set.policies.map(() => ({ asked: 0, weight: 0 }));
+    this.#watermarks = set.policies.map(() => -1);
+    this.#foldedMs = nowMs;
+    this.#lastSpentMs = nowMs;
+  }
+
+  get lifeMs(): number {
+    return escrowLifeMs(this.#drainMs);
+  }
+
+  get isUnsettled(): boolean {
+    return this.#shelves.some((shelf) => shelf.isUnsettled);
+  }
+
+  /** When a silent holder settles. */
+  get settleDueMs(): number {
+    return this.#lastSpentMs + settleAfterMs(this.#drainMs);
+  }
+
+  /** Tokens of policy `index` in hand. */
+  held(index: number): number {
+    return (this.#shelves[index] as Shelf).held;
+  }
+
+  /** Spends the costs from all shelves, or from none when one is short. Returns how the policies then stand. */
+  spend(costs: readonly number[], monotonicMs: number, wallMs: number): PolicyStatus[] | undefined {
+    const views = this.#views;
+    if (views === undefined) return undefined;
+    for (let i = 0; i < costs.length; i++) {
+      const cost = costs[i] as number;
+      if (cost > 0 && (this.#shelves[i] as Shelf).spendable(monotonicMs, wallMs) < cost) return undefined;
+    }
+    this.#lastSpentMs = monotonicMs;
+    return views.map((view, i) => {
+      const shelf = this.#shelves[i] as Shelf;
+      shelf.spend(costs[i] as number);
+      return { ...view, remaining: view.remaining + shelf.held };
+    });
+  }
+
+  /** Whether it is time to fetch more before a shelf runs dry. */
+  get isLow(): boolean {
+    for (let i = 0; i < this.#shelves.length; i++)
+      if ((this.#shelves[i] as Shelf).held <= (this.#watermarks[i] as number)) return true;
+    return false;
+  }
+
+  /** Counts what callers ask for, served or not. */
+  noteAsked(costs: readonly number[]): void {
+    for (let i = 0; i < costs.length; i++) {
+      const cost = costs[i] as number;
+      if (feedsWish(cost, (this.#set.policies[i] as Policy).capacity)) (this.#demands[i] as Demand).asked += cost;
+    }
+  }
+
+  /** Somebody was refused a cost above 1 and told to come back after `waitMs`. */
+  abstain(nowMs: number, waitMs: number): void {
+    this.#abstainUntilMs = Math.max(this.#abstainUntilMs, nowMs + waitMs);
+  }
+
+  /**
+   * What to report of each bucket in a call that is sent now.
+   * @param wishes whether to wish for tokens: only when callers are behind the call.
+   * @param giveBack whether what is held goes back: a caller needs more than that, or nobody comes any more.
+   */
+  report(now: Instant, wishes: boolean, giveBack: boolean): LeaseReport[] {
+    const { monotonicMs, wallMs } = now;
+    const elapsedMs = Math.max(0, monotonicMs - this.#foldedMs);
+    this.#foldedMs = monotonicMs;
+    const lifeUs = Math.round(this.lifeMs * 1000);
+    return this.#shelves.map((shelf, i) => {
+      const demand = this.#demands[i] as Demand;
+      // Tokens asked for during the time that is folded in have decayed a little themselves.
+      const asked = demand.asked / (1 + elapsedMs / (2 * this.lifeMs));
+      demand.weight = decayed(demand.weight, elapsedMs, this.lifeMs) + asked;
+      demand.asked = 0;
+      const settlements = shelf.takeSettlements(monotonicMs, wallMs, giveBack);
+      const wish = wishes && monotonicMs >= this.#abstainUntilMs ? wishOf(demand.weight, shelf.held) : 0;
+      return { wish, lifeUs, demand: asked, weight: demand.weight, settlements };
+    });
+  }
+
+  /** Takes what the store granted to `reports`; `sent` is when the call left. */
+  adopt(
+    readings: readonly BucketReading[],
+    reports: readonly LeaseReport[],
+    storeUs: number,
+    sent: Instant,
+    roundTripMs: number,
+  ): void {
+    const views: PolicyStatus[] = [];
+    for (const [i, reading] of readings.entries()) {
+      if (reading.kind !== "state" || reading.lease === undefined) continue;
+      views.push(statusOf(this.#set.policies[i] as Policy, reading.state, 0, storeUs));
+      const { id, tokens, contended } = reading.lease;
+      const { wish, weight } = reports[i] as LeaseReport;
+      if (tokens > 0) (this.#shelves[i] as Shelf).add(id, tokens, this.lifeMs, sent);
+      const scarce = contended || tokens < wish;
+      this.#watermarks[i] = scarce || tokens === 0 ? -1 : watermarkOf(weight, this.#drainMs, roundTripMs);
+    }
+    if (views.length === this.#shelves.length) this.#views = views;
+    this.#lastSpentMs = Math.max(this.#lastSpentMs, sent.monotonicMs);
+  }
+}

@@ -1,0 +1,120 @@
+import type { Settlement } from "../stores/store.ts";
+import { clockToleranceMs, spendLifeMs } from "./lease-budget.ts";
+
+/** A reading of both clocks: each alone can be wrong about a machine that slept. */
+export interface Instant {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+/** Tokens of one lease. */
+interface Parcel {
+  readonly id: number;
+  lifeMs: number;
+  /** When the call that granted the newest of them was sent. */
+  sent: Instant;
+  left: number;
+  /** Spent and not yet reported. */
+  spent: number;
+  /** Too old to spend; goes back with the next report. */
+  stale: number;
+}
+
+/** What a shelf has seen, for `stats()`. */
+export interface ShelfCounts {
+  leased: number;
+  spent: number;
+  returned: number;
+  expired: number;
+}
+
+/** The leased tokens of one bucket in this process, oldest first. */
+export class Shelf {
+  readonly #counts: ShelfCounts;
+  #parcels: Parcel[] = [];
+  #held = 0;
+
+  constructor(counts: ShelfCounts) {
+    this.#counts = counts;
+  }
+
+  /** Tokens that could be spent when last looked at. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Whether there is anything to report or to give back. */
+  get isUnsettled(): boolean {
+    return this.#parcels.length > 0;
+  }
+
+  /** Sets aside what is too old, and says what can be spent now. */
+  spendable(monotonicMs: number, wallMs: number): number {
+    for (let i = 0; i < this.#parcels.length; i++) {
+      const parcel = this.#parcels[i] as Parcel;
+      if (parcel.left > 0 && isOver(parcel, monotonicMs, wallMs)) {
+        parcel.stale += parcel.left;
+        this.#counts.expired += parcel.left;
+        this.#held -= parcel.left;
+        parcel.left = 0;
+      }
+    }
+    return this.#held;
+  }
+
+  /** Spends tokens that `spendable` has just said are there. */
+  spend(cost: number): void {
+    let due = cost;
+    for (let i = 0; due > 0; i++) {
+      const parcel = this.#parcels[i] as Parcel;
+      const taken = Math.min(parcel.left, due);
+      parcel.left -= taken;
+      parcel.spent += taken;
+      due -= taken;
+    }
+    this.#held -= cost;
+    this.#counts.spent += cost;
+  }
+
+  /** Takes a grant. Tokens that join a lease share its death in the store, which a grant only ever puts off. */
+  add(id: number, tokens: number, lifeMs: number, sent: Instant): void {
+    const last = this.#parcels.at(-1);
+    this.#counts.leased += tokens;
+    this.#held += tokens;
+    if (last?.id === id) {
+      last.left += tokens;
+      last.sent = sent;
+      last.lifeMs = lifeMs;
+    } else this.#parcels.push({ id, lifeMs, sent, left: tokens, spent: 0, stale: 0 });
+  }
+
+  /**
+   * What is to be reported now; it is reported once, whether or not the report arrives.
+   * @param giveBack whether what is left goes back too.
+   */
+  takeSettlements(monotonicMs: number, wallMs: number, giveBack: boolean): Settlement[] {
+    this.spendable(monotonicMs, wallMs);
+    const settlements: Settlement[] = [];
+    for (const parcel of this.#parcels) {
+      const returned = parcel.stale + (giveBack ? parcel.left : 0);
+      const settled = parcel.spent + returned;
+      if (settled > 0) settlements.push({ id: parcel.id, settled, returned });
+      if (giveBack) {
+        this.#held -= parcel.left;
+        parcel.left = 0;
+      }
+      this.#counts.returned += returned;
+      parcel.spent = 0;
+      parcel.stale = 0;
+    }
+    this.#parcels = this.#parcels.filter(({ left }) => left > 0);
+    return settlements;
+  }
+}
+
+function isOver({ sent, lifeMs }: Parcel, monotonicMs: number, wallMs: number): boolean {
+  const monotonicAge = monotonicMs - sent.monotonicMs;
+  const wallAge = wallMs - sent.wallMs;
+  const oldest = spendLifeMs(lifeMs);
+  return monotonicAge >= oldest || wallAge >= oldest || Math.abs(monotonicAge - wallAge) > clockToleranceMs(lifeMs);
+}
