@@ -45,12 +45,12 @@ for i = 1, #KEYS do
     if level then
       local moved = level + tokens * policy[2]
       if tokens > 0 then
-        level = math.max(level, math.min(moved, (policy[5] - older - newer) * policy[2]))
+        level = math.max(level, math.min(moved, math.max(0, (policy[5] - older - newer) * policy[2])))
       else
         level = math.max(moved, -policy[5] * policy[2])
       end
-      write_token_bucket(KEYS[i], now_us, policy[2], policy[3], policy[4], level, time_us, full_us, older, older_id,
-        older_death_us, newer, newer_id, newer_death_us, demand)
+      write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
+        newer_id, newer_death_us, demand)
       n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)

@@ -36,8 +36,8 @@ for i = 1, #KEYS do
     local _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, scale, per_tick, tick_us, burst)
     local level = math.max(0, (burst - older - newer) * scale)
-    write_token_bucket(KEYS[i], now_us, scale, per_tick, tick_us, level, time_us, full_us, older, older_id,
-      older_death_us, newer, newer_id, newer_death_us, demand)
+    write_token_bucket(KEYS[i], now_us, scale, level, time_us, full_us, older, older_id, older_death_us, newer,
+      newer_id, newer_death_us, demand)
     n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
   end
 end

@@ -40,10 +40,10 @@ if is_short then
       readable = sum - sum == 0 and scale >= 1
       if readable then
         if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+        if level < -capacity then level = -capacity end
         if longest_us > full_us then full_us = longest_us end
         if call_us < time_us then time_us = call_us end
         level, time_us = refilled(level, time_us, call_us, capacity, units_per_tick, tick_us)
-        if level < -capacity then level = -capacity end
       end
     end
     if readable then
@@ -55,7 +55,7 @@ if is_short then
         level = level - served * cost_units
       end
       redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX',
-        token_bucket_expiry_ms(full_us, level, units_per_tick, tick_us, 0))
+        token_bucket_expiry_ms(full_us, level, 0))
       return { call_us, 0, level, time_us, served }
     end
   end
@@ -188,8 +188,8 @@ for i = 1, key_count do
         newer, level, id = newer + tokens, level - tokens * units_per_token, newer_id
       end
     end
-    write_token_bucket(KEYS[i], call_us, policy[2], policy[3], policy[4], level, b[TIME_US], b[FULL_US], older,
-      older_id, older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
+    write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id, older_death_us,
+      newer, newer_id, newer_death_us, b[DEMAND])
     reply[n + 2], reply[n + 3] = level, b[TIME_US]
     if wish or older > 0 or newer > 0 then
       reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =

@@ -24,6 +24,7 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
     + newer_death_us + demand
   if sum - sum ~= 0 or scale < 1 then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
   local quiet_us = now_us - time_us
   if quiet_us < 0 then
@@ -41,6 +42,5 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   end
   local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
-  if level < -capacity then level = -capacity end
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
