@@ -2,6 +2,9 @@
 
 // Waiting that ends.
 export { type EventuallyOptions, eventually } from "./eventually.ts";
+// Faults on the way to a server, and processes that share one.
+export { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./fault-proxy.ts";
+export { answerFleet } from "./fleet-worker.ts";
 // What tests look at on a server.
 export { commandCalls, keysUnder, keysWithoutExpiry, type ScanningClient } from "./key-scan.ts";
 // Whatever Redis this machine has.
@@ -14,3 +17,4 @@ export { type Address, type RedisSentinel, type RedisSentinelOptions, startRedis
 export { type RedisServer, type RedisServerOptions, startRedisServer } from "./redis-server.ts";
 export { findRedis, type OpenRedis, openRedis, type RedisSource } from "./redis-source.ts";
 export { withDeadline } from "./with-deadline.ts";
+export { startWorkerFleet, type WorkerFleet, type WorkerFleetOptions } from "./worker-fleet.ts";

@@ -45,7 +45,6 @@ let watching = false;
  * even when this process is killed itself and runs no exit handler.
  */
 export function spawnOwned(command: string, args: readonly string[], options: OwnedProcessOptions = {}): OwnedProcess {
-  watchExit();
   const setpriv = process.platform === "linux" ? findOnPath("setpriv") : undefined;
   const [file, fileArgs] = setpriv ? [setpriv, ["--pdeathsig", "KILL", "--", command, ...args]] : [command, [...args]];
   const child = spawn(file, fileArgs, {
@@ -53,7 +52,7 @@ export function spawnOwned(command: string, args: readonly string[], options: Ow
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     env: options.env ?? process.env,
   });
-  living.add(child);
+  killAtExit(child);
   if (options.temporaryFolder !== undefined) folders.add(options.temporaryFolder);
 
   let kept = "";
@@ -62,9 +61,6 @@ export function spawnOwned(command: string, args: readonly string[], options: Ow
     // "close" comes after the last output has been read, "exit" may come before it.
     child.once("close", (code, signal) => resolve({ code, signal }));
     child.once("error", (error) => resolve({ code: null, signal: null, error }));
-  }).then((end) => {
-    living.delete(child);
-    return end;
   });
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8");
@@ -104,6 +100,13 @@ export function spawnOwned(command: string, args: readonly string[], options: Ow
 export function removeTemporaryFolder(folder: string): void {
   folders.delete(folder);
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** Has a child killed when this process exits, unless it has ended before. */
+export function killAtExit(child: ChildProcess): void {
+  watchExit();
+  living.add(child);
+  child.once("exit", () => living.delete(child));
 }
 
 function watchExit(): void {
