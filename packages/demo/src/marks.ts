@@ -10,7 +10,7 @@ export interface Mark {
 export type Judge = (run: RunFigures, shape: LimitShape, workers: number) => Mark[];
 
 /** A demand close to what can be admitted leaves tokens unused by chance; from this factor on it does not. */
-const CLEARLY_ABOVE = 1.3;
+const CLEARLY_ABOVE = 1.2;
 
 /** Every request got an answer, and no other than 200 or 429. */
 export function answeredMark(run: RunFigures): Mark {

@@ -49,7 +49,8 @@ export class ReplicaFleet implements Fleet {
       const bases = await basesOf(addresses.replicas);
       const answers = await Promise.allSettled(bases.map((base) => askRecord(base, mode)));
       const names = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value.worker] : []));
-      if (new Set(names).size === count && bases.length === count) return new ReplicaFleet(addresses.balancer, bases, names);
+      if (new Set(names).size === count && bases.length === count)
+        return new ReplicaFleet(addresses.balancer, bases, names);
       if (performance.now() > untilMs)
         throw new Error(
           `Expected ${count} replicas at ${addresses.replicas.host}, of ${bases.length} there ${names.length} answer.`,
