@@ -6,8 +6,8 @@ const LOWEST = 11_000;
 const HIGHEST = 22_000;
 const ATTEMPTS = 50;
 
-/** The distance from a Redis node's port to its cluster bus port. */
-export const CLUSTER_BUS_OFFSET = 10_000;
+// The distance from a Redis node's port to its cluster bus port.
+const CLUSTER_BUS_OFFSET = 10_000;
 
 /**
  * A loopback port that nothing listens on now, nor on the port 10000 above it. Another process may take it before the
