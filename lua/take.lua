@@ -174,7 +174,7 @@ for i = 1, key_count do
     local older_id, tokens, id, wish = b[OLDER_ID], 0, 0, b[WISH]
     if wish and wish > 0 and not b[REFUSED] then
       local units_per_token = policy[2]
-      local most = b[SHARE] * level / units_per_token / 2
+      local most = b[SHARE] * (level / units_per_token) / 2
       if b[CONTENDED] == 1 then most = math.min(b[LEFT], level / units_per_token) end
       tokens = math.max(0, math.min(wish, floor(most)))
       if tokens > 0 then

@@ -453,7 +453,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "ffbde0b1494c5028b7b92a6942663f2d1d7ac6fc",
+  sha1: "269cf0c63beff4ab46eca3c77a7ac88cc5e723b5",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local function server_time_us()
@@ -721,7 +721,7 @@ for i = 1, key_count do
     local older_id, tokens, id, wish = b[OLDER_ID], 0, 0, b[WISH]
     if wish and wish > 0 and not b[REFUSED] then
       local units_per_token = policy[2]
-      local most = b[SHARE] * level / units_per_token / 2
+      local most = b[SHARE] * (level / units_per_token) / 2
       if b[CONTENDED] == 1 then most = math.min(b[LEFT], level / units_per_token) end
       tokens = math.max(0, math.min(wish, floor(most)))
       if tokens > 0 then
