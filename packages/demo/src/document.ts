@@ -5,6 +5,8 @@ import type { RunFigures } from "./measure.ts";
 /** One mode's figures and what they had to show. */
 export interface DemoRun extends RunFigures {
   readonly marks: readonly Mark[];
+  /** How often it was measured; more than once when the machine was too busy, and then the last one counts. */
+  readonly attempts: number;
 }
 
 /** What `--json` prints and the report shows. */

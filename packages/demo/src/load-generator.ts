@@ -1,3 +1,4 @@
+import { constants, setPriority } from "node:os";
 import { poissonArrivals } from "./arrivals.ts";
 import type { FromGenerator, LoadPlan, ToGenerator } from "./generator-messages.ts";
 import type { LoadTally } from "./load-result.ts";
@@ -10,6 +11,7 @@ const PROGRESS_EVERY_MS = 200;
 /** The load generator: a process of its own, so that the servers' work does not delay what it sends. */
 function main(): void {
   leaveSignalsToPrimary();
+  preferThisProcess();
   process.on("disconnect", () => process.exit());
   process.on("message", (message: ToGenerator) => {
     const work = message.type === "warm" ? warm(message.url, message.apiKey, message.count) : run(message.plan);
@@ -17,6 +19,15 @@ function main(): void {
       send({ type: "failed", message: error instanceof Error ? error.message : String(error) });
     });
   });
+}
+
+/** It works little and must do it on time. Only some users may ask for that, so it is no more than an attempt. */
+function preferThisProcess(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_HIGH);
+  } catch {
+    // It then runs late when the machine is busy, and reports so.
+  }
 }
 
 async function warm(url: string, apiKey: string, count: number): Promise<void> {

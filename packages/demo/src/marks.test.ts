@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answeredMark, judgePerProcess, judgeShared } from "./marks.ts";
+import { answeredMark, isUnfair, judgePerProcess, judgeShared } from "./marks.ts";
 import type { RunFigures } from "./measure.ts";
 
 const SHAPE = { limit: 70, periodMs: 1000, burst: 20 };
@@ -64,7 +64,7 @@ describe("workers that count alone", () => {
     [2881, false],
   ])("and admit %i with a bound of 720 show the leak: %s", (admitted, shown) => {
     const marks = judgePerProcess(run({ admitted }), SHAPE, 4);
-    expect(marks.map((mark) => mark.held)).toEqual([shown]);
+    expect(marks.every((mark) => mark.held)).toBe(shown);
   });
 
   it("are not judged when the demand could not fill all their buckets", () => {
@@ -78,5 +78,25 @@ describe("the mark that every request was answered", () => {
     const mark = answeredMark(run({ failures: { 500: 2, ECONNRESET: 1 } }));
     expect(mark.held).toBe(false);
     expect(mark.text).toContain("2 x 500, 1 x ECONNRESET");
+  });
+});
+
+describe("isUnfair", () => {
+  const late = { p50Ms: 1, p99Ms: 11, maxMs: 20 };
+  const judged = (change: Partial<RunFigures>) => {
+    const figures = run(change);
+    return isUnfair(figures, [answeredMark(figures), ...judgeShared(figures, SHAPE, 4)]);
+  };
+
+  it("excuses a missed floor when requests left late or answers came late, and only then", () => {
+    expect(judged({ admitted: 700, scheduleError: late })).toBe(true);
+    expect(judged({ admitted: 700, requestP99Ms: 101 })).toBe(true);
+    expect(judged({ admitted: 700 })).toBe(false);
+    expect(judged({ admitted: 720, scheduleError: late })).toBe(false);
+  });
+
+  it("never excuses an admission above the bound, nor a request without an answer", () => {
+    expect(judged({ admitted: 721, scheduleError: late })).toBe(false);
+    expect(judged({ admitted: 700, scheduleError: late, failures: { ECONNRESET: 1 } })).toBe(false);
   });
 });

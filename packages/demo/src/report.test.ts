@@ -28,7 +28,8 @@ const LEAK: DemoRun = {
   admittedPerSecond: [353, 279],
   storeCallsPerSecond: [0, 0],
   scheduleError: PUNCTUAL,
-  marks: [{ text: "the leak shows", held: true }],
+  marks: [{ kind: "floor", text: "the leak shows", held: true }],
+  attempts: 1,
 };
 
 const FIX: DemoRun = {
@@ -42,7 +43,8 @@ const FIX: DemoRun = {
   admittedPerSecond: [91, 73],
   storeCallsPerSecond: [299.6, 294.8],
   degraded: 6,
-  marks: [{ text: "admitted 733, never above the bound of 720.4", held: false }],
+  marks: [{ kind: "ceiling", text: "admitted 733, never above the bound of 720.4", held: false }],
+  attempts: 2,
 };
 
 const DOCUMENT: DemoDocument = {
@@ -87,6 +89,7 @@ describe("renderReport", () => {
     expect(html).toContain("Keep-alive would");
     expect(html).toContain("exact 0.51 / 1.72 / 4.83 ms");
     expect(html).toContain("redis 7.0.15");
+    expect(html).toContain("per-process measured once; exact measured 2 times");
   });
 
   it("shows which marks were missed", () => {
@@ -147,7 +150,7 @@ describe("renderTable", () => {
     expect(text).toContain("seed 98765");
     expect(text).toContain("Store: redis 7.0.15");
     expect(text).toContain(
-      "exact: admitted per worker 183, 184, 185, 181; schedule error p50 0.51 ms, p99 1.72 ms, max 4.83 ms",
+      "exact: admitted per worker 183, 184, 185, 181; schedule error p50 0.51 ms, p99 1.72 ms, max 4.83 ms\nexact: measured 2 times",
     );
   });
 

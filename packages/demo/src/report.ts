@@ -153,6 +153,7 @@ function renderMethod(document: DemoDocument): string {
       "Arrivals",
       `Poisson, seed ${seed}, the same for every mode; sent on schedule whether or not earlier ones returned.`,
     ],
+    ["Runs", document.runs.map((run) => `${run.mode} measured ${times(run.attempts)}`).join("; ")],
     ["Connections", "One per request. Keep-alive would pin the load to few workers and hide the leak."],
     ["Schedule error", `Sent minus due, p50 / p99 / max: ${errors.join("; ")}.`],
     ["Request time", "From the instant a request was due to the end of its answer, so that waiting is never left out."],
@@ -164,4 +165,8 @@ function renderMethod(document: DemoDocument): string {
   ];
   const items = entries.map(([term, text]) => `<dt>${term}</dt><dd>${escapeText(text)}</dd>`).join("\n");
   return `<h2>How it was measured</h2>\n<div class="card"><dl>${items}</dl></div>`;
+}
+
+function times(attempts: number): string {
+  return attempts === 1 ? "once" : `${attempts} times, since the machine was too busy; the last one counts`;
 }

@@ -19,7 +19,7 @@ export interface Opening {
 }
 
 /** What a demo runs on. */
-export interface DemoParts extends Omit<RunParts, "onProgress"> {
+export interface DemoParts extends Omit<RunParts, "onProgress" | "note"> {
   readonly store: StoreDescription | undefined;
 }
 
@@ -50,7 +50,8 @@ export async function runDemo(
     for (const mode of modes) {
       progress.say(`${mode.name}: warming ${options.workers} workers`);
       await warmMode(mode, parts);
-      runs.push(await runMode(mode, options, { ...parts, onProgress: progressOf(mode, options, progress) }));
+      const onProgress = progressOf(mode, options, progress);
+      runs.push(await runMode(mode, options, { ...parts, onProgress, note: (text) => progress.note(text) }));
     }
     return documentOf(options, parts.store, startedAt, runs);
   } finally {

@@ -28,8 +28,10 @@ export function renderTable(document: DemoDocument): string {
   ];
   if (store !== null) lines.push(`Store: ${store.kind} ${store.version}, ${store.from}.`);
   lines.push("", ...grid(document.runs), "");
-  for (const run of document.runs)
+  for (const run of document.runs) {
     lines.push(`${run.mode}: admitted per worker ${run.perWorker.join(", ")}; schedule error ${scheduleError(run)}`);
+    if (run.attempts > 1) lines.push(`${run.mode}: measured ${run.attempts} times, the last one counts`);
+  }
   lines.push("", "bound = burst + rate x time, from the first request sent to the last answer received");
   return lines.join("\n");
 }
