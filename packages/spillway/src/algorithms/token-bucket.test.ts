@@ -380,6 +380,14 @@ describe("a token bucket under a changed policy (C09)", () => {
     expect([bucket.take(1), bucket.remaining, bucket.waitUs(10)]).toEqual([true, 9, SECOND_US]);
   });
 
+  it("rounds down, also where the numbers of the two policies multiply past 2^53", () => {
+    const bucket = new Bucket(tokenBucketShape(1, 30 * DAY_US, 1));
+    bucket.take(1);
+    bucket.after(1_925_306_960_721).under(tokenBucketShape(1, 865_562_992_579, 1));
+    const exact = (1_925_306_960_721n * 865_562_992_579n) / BigInt(30 * DAY_US);
+    expect(exact - BigInt(bucket.state.level)).toBe(0n);
+  });
+
   it("adds nothing when two policies alternate", () => {
     fc.assert(
       fc.property(anyRate, anyRate, fc.array(anyScale(0, 100), { maxLength: 20 }), (one, other, costs) => {
