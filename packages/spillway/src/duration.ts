@@ -16,7 +16,8 @@ export function durationUs(value: unknown, option: string, leastMs: number, most
   const ms = typeof value === "string" ? parseMs(value) : value;
   if (typeof ms !== "number" || !(ms >= leastMs && ms <= mostMs)) throw invalidOption(option, expected, value);
   const us = Math.round(ms * 1000);
-  if (Math.abs(us - ms * 1000) > 1e-6 * Math.max(1, us))
+  // A float is off by a few of its last bits at most: "1.1s" is 1,100,000.0000000002 us.
+  if (Math.abs(us - ms * 1000) > 4 * Number.EPSILON * us)
     throw invalidOption(option, `${expected}, in whole microseconds`, value);
   return us;
 }

@@ -48,6 +48,12 @@ export function invalidCost(got: unknown, name = "cost"): TypeError | RangeError
   return withCode(error, "ERR_SPILLWAY_INVALID_COST");
 }
 
+/** A cost for a policy that the key does not live under. */
+export function unknownPolicy(name: string): TypeError {
+  const message = `A cost must be for policies of its key, got one for ${show(name)}.`;
+  return withCode(new TypeError(message), "ERR_SPILLWAY_INVALID_COST");
+}
+
 function withCode<E extends Error>(error: E, code: SpillwayErrorCode): E {
   return Object.assign(error, { code });
 }

@@ -20,7 +20,13 @@ export {
   type RateLimiterOptions,
 } from "./rate-limiter.ts";
 export type { LimiterStats } from "./stats.ts";
+export {
+  type ClusterStoreServer,
+  type ServeClusterStoreOptions,
+  serveClusterStore,
+} from "./stores/cluster/primary-server.ts";
+export { type ClusterStoreOptions, clusterStore } from "./stores/cluster-store.ts";
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory-store.ts";
 export type { RedisClient } from "./stores/redis/clients/adapt-client.ts";
 export { type RedisStoreOptions, redisStore } from "./stores/redis/redis-store.ts";
-export type { Store } from "./stores/store.ts";
+export type { Store, TakeCall, TakeReply } from "./stores/store.ts";

@@ -1,4 +1,5 @@
-import { invalidCost, invalidOption, show } from "./errors.ts";
+import { LRUCache } from "lru-cache";
+import { invalidCost, invalidOption, show, unknownPolicy } from "./errors.ts";
 import { type Policy, type PolicyOptions, resolvePolicy } from "./policy.ts";
 
 /** One policy, several that all must admit, or a synchronous function of the key that returns either (tiers). */
@@ -21,9 +22,12 @@ export interface PolicySet {
 export type PolicyResolver = (key: string) => PolicySet;
 
 const MOST_POLICIES = 16;
+/** How many different policy sets of a function are remembered. */
+const MOST_SETS = 1000;
 
 /**
- * Reads the `policies` option. Objects are checked here; what a function returns is checked once for each object it returns.
+ * Reads the `policies` option. Objects are checked here; what a function returns is checked once for each object it returns,
+ * and objects that say the same are one set, so that a function which makes them anew each time counts no key twice.
  * @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION`.
  */
 export function policyResolver(option: PoliciesOption): PolicyResolver {
@@ -32,13 +36,17 @@ export function policyResolver(option: PoliciesOption): PolicyResolver {
     return () => set;
   }
   const known = new WeakMap<object, PolicySet>();
+  const alike = new LRUCache<string, PolicySet>({ max: MOST_SETS });
   return (key) => {
     const returned: unknown = option(key);
     if (typeof returned !== "object" || returned === null)
       throw invalidOption("policies(key)", "a function that returns a policy or an array of policies", returned);
     let set = known.get(returned);
     if (set === undefined) {
-      set = resolveSet(returned, "policies(key)");
+      const fresh = resolveSet(returned, "policies(key)");
+      const content = JSON.stringify(fresh.policies);
+      set = alike.get(content) ?? fresh;
+      alike.set(content, set);
       known.set(returned, set);
     }
     return set;
@@ -46,8 +54,11 @@ export function policyResolver(option: PoliciesOption): PolicyResolver {
 }
 
 function resolveSet(option: unknown, at: string): PolicySet {
-  if (option instanceof Promise) throw invalidOption(at, "synchronous: policies, not a promise of them", option);
-  const list = Array.isArray(option) ? option : [option];
+  if (option instanceof Promise) {
+    option.catch(() => {});
+    throw invalidOption(at, "synchronous: policies, not a promise of them", option);
+  }
+  const list: unknown[] = Array.isArray(option) ? [...option] : [option];
   if (list.length < 1 || list.length > MOST_POLICIES)
     throw invalidOption(at, `one policy, or an array of 1 to ${MOST_POLICIES}`, option);
   const policies = list.map((entry, index) => resolvePolicy(entry, Array.isArray(option) ? `${at}[${index}]` : at));
@@ -64,18 +75,22 @@ function resolveSet(option: unknown, at: string): PolicySet {
  */
 export function resolveCosts(cost: Cost, { policies, unitCosts }: PolicySet): readonly number[] {
   if (cost === 1) return unitCosts;
-  if (typeof cost === "object" && cost !== null) {
-    for (const name of Object.keys(cost)) {
-      if (!policies.some((policy) => policy.name === name))
-        throw new TypeError(`The cost names policy ${show(name)}, which this key does not have.`);
-    }
-    return policies.map(({ name }) => (Object.hasOwn(cost, name) ? requireCost(cost[name]) : 0));
+  if (isRecord(cost)) {
+    for (const name of Object.keys(cost)) if (!policies.some((policy) => policy.name === name)) throw unknownPolicy(name);
+    return policies.map(({ name }) =>
+      Object.hasOwn(cost, name) ? requireCost(cost[name], `cost for policy ${show(name)}`) : 0,
+    );
   }
-  const checked = requireCost(cost);
+  const checked = requireCost(cost, "cost");
   return policies.map(() => checked);
 }
 
-function requireCost(value: unknown): number {
-  if (!Number.isSafeInteger(value) || (value as number) < 0 || Object.is(value, -0)) throw invalidCost(value);
+/** Not a promise, a map or a list: those have no names of policies, and would cost nothing. */
+function isRecord(cost: Cost): cost is Readonly<Record<string, number>> {
+  return Object.prototype.toString.call(cost) === "[object Object]";
+}
+
+function requireCost(value: unknown, name: string): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0 || Object.is(value, -0)) throw invalidCost(value, name);
   return value as number;
 }

@@ -2,6 +2,7 @@ import { ALGORITHM_NAMES, type AlgorithmName, algorithmOf, type BucketShape } fr
 import { tokenBucketShape } from "./algorithms/token-bucket.ts";
 import { type Duration, durationUs } from "./duration.ts";
 import { invalidOption, show } from "./errors.ts";
+import { requireObject } from "./options.ts";
 
 /** What decides for a policy while the store cannot answer. */
 export type StoreFailureMode = "backstop" | "open" | "closed";
@@ -41,6 +42,7 @@ export interface Policy {
 export const LARGEST_LIMIT = 1e12;
 const NAME = /^[a-z0-9-]{1,64}$/;
 const DAY_MS = 86_400_000;
+const OPTION_NAMES = ["name", "limit", "period", "burst", "algorithm", "windowStart", "onStoreFailure"];
 /** The failure modes, in the order that error messages list them. */
 export const STORE_FAILURE_MODES: readonly StoreFailureMode[] = ["backstop", "open", "closed"];
 
@@ -51,6 +53,7 @@ export const STORE_FAILURE_MODES: readonly StoreFailureMode[] = ["backstop", "op
  */
 export function resolvePolicy(options: unknown, at: string): Policy {
   if (typeof options !== "object" || options === null) throw invalidOption(at, "a policy object", options);
+  requireObject(options, at, OPTION_NAMES);
   const given = options as Partial<Record<keyof PolicyOptions, unknown>>;
   const { name, limit, burst } = given;
   const algorithm = given.algorithm ?? "token-bucket";

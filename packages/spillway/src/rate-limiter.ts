@@ -152,7 +152,7 @@ class SharedRateLimiter implements RateLimiter {
       guardOf: (group) => this.#guardOf(group),
       fallBack: (lane, costs) => this.#degraded(lane, costs),
       drainMsOf: (set) => this.#drainMsOf(set),
-      spendLease: (lane, costs) => this.#spendLease(lane, costs),
+      decideLocally: (lane, costs) => this.#decideLocally(lane, costs),
       onBucketFault: () => this.#counters.storeFaults++,
     });
   }
@@ -190,25 +190,22 @@ class SharedRateLimiter implements RateLimiter {
   }
 
   #decideNow(lane: Lane, costs: readonly number[]): Decision | undefined {
-    if (lane.lease !== undefined && lane.waiting.length === 0) {
-      const decision = this.#spendLease(lane, costs);
-      if (decision !== undefined) {
-        lane.lease.noteAsked(costs);
-        return decision;
-      }
-    }
-    if (lane.denial !== undefined) {
-      const nowMs = this.#clock.monotonicMs();
-      const decision = lane.denial.refuse(lane.key, costs, nowMs);
-      if (decision !== undefined) {
-        lane.lease?.noteAsked(costs);
-        return decision;
-      }
-      if (lane.denial.isOver(nowMs)) lane.denial = undefined;
+    const decision = lane.waiting.length === 0 ? this.#decideLocally(lane, costs) : undefined;
+    if (decision !== undefined) {
+      lane.lease?.noteAsked(costs);
+      return decision;
     }
     if (this.#store.takeNow !== undefined) return this.#takeNow(lane, costs);
     if (this.#guardOf(this.#groupOf(lane.key)).isOpen) return this.#degraded(lane, costs);
     return undefined;
+  }
+
+  #decideLocally(lane: Lane, costs: readonly number[]): Decision | undefined {
+    const decision = this.#spendLease(lane, costs);
+    if (decision !== undefined || lane.denial === undefined) return decision;
+    const nowMs = this.#clock.monotonicMs();
+    if (lane.denial.isOver(nowMs)) lane.denial = undefined;
+    return lane.denial?.refuse(lane.key, costs, nowMs);
   }
 
   /** Decides from leased tokens if they are enough, and fetches more before they are gone. */

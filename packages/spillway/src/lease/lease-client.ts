@@ -26,8 +26,8 @@ export interface LeaseClientOptions {
   drainMsOf(set: PolicySet): number | undefined;
   /** Decides without the store. */
   fallBack(lane: Lane, costs: readonly number[]): Decision;
-  /** Decides from leased tokens if they are enough. */
-  spendLease(lane: Lane, costs: readonly number[]): Decision | undefined;
+  /** Decides from leased tokens, or from what the store has just refused, if that is enough. */
+  decideLocally(lane: Lane, costs: readonly number[]): Decision | undefined;
   onBucketFault(error: SpillwayError): void;
 }
 
@@ -200,7 +200,7 @@ export class LeaseClient {
     let served = 0;
     for (const caller of lane.waiting) {
       if (!caller.settled) {
-        const decision = this.#options.spendLease(lane, caller.costs);
+        const decision = this.#options.decideLocally(lane, caller.costs);
         if (decision === undefined) break;
         caller.settle(decision);
       }

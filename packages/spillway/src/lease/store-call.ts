@@ -129,7 +129,9 @@ function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, 
   const states = readings.map(({ state }) => state);
   const isRefused = (callers: readonly Caller[], r: number): boolean =>
     (reply.served[firstRun + r] as number) < callers.length;
-  const refusal = runs.some(isRefused) ? refusalOf(part, readings, reply, context) : undefined;
+  const anyRefused = runs.some(isRefused);
+  const holdMs = holdOf(part, readings);
+  const refusal = anyRefused || holdMs > 0 ? denialOf(part, states, holdMs, reply, context) : undefined;
   lane.denial = refusal;
   for (let r = runs.length - 1; r >= 0; r--) {
     const callers = runs[r] as readonly Caller[];
@@ -144,21 +146,30 @@ function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, 
   }
 }
 
-/** What the refused are told: how the buckets stood after the call, and the hold that a contended bucket asks for. */
-function refusalOf(
-  { lane, reports }: LanePart,
-  readings: StateReading[],
+/**
+ * How long this process is to leave a contended bucket alone. Only calls that asked or wished for something are held: else the
+ * report of a silent holder would shut out its next caller.
+ */
+function holdOf({ lane, reports, runs }: LanePart, readings: readonly StateReading[]): number {
+  let holdMs = 0;
+  for (const [i, { lease }] of readings.entries()) {
+    const { shape } = lane.set.policies[i] as Policy;
+    const report = reports?.[i];
+    if (lease?.contended !== true || report === undefined || shape.kind !== "token-bucket") continue;
+    if (runs.length > 0 || report.wish > 0) holdMs = Math.max(holdMs, holdUs(shape, report.lifeUs) / 1000);
+  }
+  return holdMs;
+}
+
+/** What is remembered of the store's answer: how the buckets stood after the call. */
+function denialOf(
+  { lane }: LanePart,
+  states: readonly BucketState[],
+  holdMs: number,
   reply: TakeReply,
   { now }: SettleContext,
 ): Denial {
-  let leastWaitMs = 0;
-  for (const [i, { lease }] of readings.entries()) {
-    const { shape } = lane.set.policies[i] as Policy;
-    if (lease?.contended === true && shape.kind === "token-bucket")
-      leastWaitMs = Math.max(leastWaitMs, holdUs(shape, (reports?.[i] as LeaseReport).lifeUs) / 1000);
-  }
-  const states = readings.map(({ state }) => copyOf(state));
-  return new Denial(lane.set, states, reply.nowUs, now.monotonicMs, leastWaitMs);
+  return new Denial(lane.set, states.map(copyOf), reply.nowUs, now.monotonicMs, holdMs);
 }
 
 function refuse({ lane }: LanePart, { costs }: Caller, refusal: Denial, { now }: SettleContext): Decision {

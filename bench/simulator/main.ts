@@ -1,0 +1,84 @@
+import { parseArgs } from "node:util";
+import { type SimulationOptions, type SimulationResult, simulate } from "./simulation.ts";
+import { WORKLOADS, type Workload } from "./workloads.ts";
+
+const USAGE = `npm run simulate -- [--quick] [--json] [--seed N] [--workload NAME]
+
+Runs the real client code of N replicas on a virtual clock against one simulated store, and shows by how many tokens the worst
+window was over burst + rate x length, how much of what an ideal bucket would admit was used, and what it cost.`;
+
+const LEASE = { maxDrainMs: 50 };
+const FAULTS = { lostRequest: 0.02, lostReply: 0.05, doubled: 0.02 };
+const ACCIDENTS = { crashes: 0.3, sleeps: 0.3, clockSteps: 0.3, stalls: 0.2 };
+
+/** The runs of the table: eight replicas under every load, and fewer and many more under some. */
+function plan(quick: boolean, seed: number): SimulationOptions[] {
+  const base = { limitPerSecond: 1000, burst: 200, seconds: quick ? 5 : 20, seed, roundTripMs: 1, lease: LEASE } as const;
+  const find = (name: string): Workload => WORKLOADS.find((workload) => workload.name === name) as Workload;
+  const runs: SimulationOptions[] = WORKLOADS.map((workload) => ({ ...base, workload, replicas: 8 }));
+  for (const replicas of [1, 2, 32]) {
+    for (const name of ["uniform 2r", "uniform 0.8r", "one hot"]) runs.push({ ...base, workload: find(name), replicas });
+  }
+  runs.push({ ...base, workload: find("uniform 0.8r"), replicas: 32, lease: false });
+  runs.push({ ...base, workload: find("uniform 2r"), replicas: 8, lease: false });
+  const many = { ...base, limitPerSecond: 20_000, burst: 4000, seconds: quick ? 2 : 5 };
+  for (const name of ["uniform 2r", "one hot"]) runs.push({ ...many, workload: find(name), replicas: 1000 });
+  if (!quick) for (const name of ["uniform 2r", "one hot"]) runs.push({ ...many, seconds: 2, workload: find(name), replicas: 10_000 });
+  for (let i = 0; i < (quick ? 2 : 10); i++)
+    runs.push({ ...base, workload: find("random"), replicas: 2 + (i % 7), seed: seed + i, roundTripMs: 1 + (i % 5) });
+  for (let i = 0; i < (quick ? 3 : 20); i++) {
+    const workload = WORKLOADS[i % WORKLOADS.length] as Workload;
+    const hurt = { ...workload, name: `${workload.name}, faults` };
+    runs.push({ ...base, workload: hurt, replicas: 2 + (i % 7), seed: seed + i, faults: FAULTS, accidents: ACCIDENTS });
+  }
+  return runs;
+}
+
+export async function main(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      json: { type: "boolean", default: false },
+      quick: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+      seed: { type: "string", default: "1" },
+      workload: { type: "string" },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(`${USAGE}\n`);
+    return 0;
+  }
+  const seed = Number(values.seed);
+  if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be a whole number, got ${values.seed}`);
+  const chosen = plan(values.quick, seed).filter(({ workload }) => workload.name.includes(values.workload ?? ""));
+  const out = values.json ? process.stderr : process.stdout;
+  out.write(`${HEAD}\n`);
+  const runs: SimulationResult[] = [];
+  for (const options of chosen) {
+    const result = await simulate(options);
+    runs.push(result);
+    out.write(`${rowOf(result)}\n`);
+  }
+  const over = runs.filter((run) => run.over > 0);
+  out.write(over.length === 0 ? `${runs.length} runs, none over the limit\n` : `${over.length} runs over the limit\n`);
+  if (values.json) process.stdout.write(`${JSON.stringify({ runs })}\n`);
+  return over.length === 0 ? 0 : 1;
+}
+
+const HEAD = "workload                  replicas  mode   over    used %   calls/decision  wait p99 ms  Jain   degraded  seed";
+
+function rowOf(r: SimulationResult): string {
+  return [
+    r.workload.padEnd(26),
+    String(r.replicas).padStart(7),
+    `  ${r.mode}`,
+    r.over.toFixed(2).padStart(7),
+    (100 * r.utilisation).toFixed(2).padStart(9),
+    r.callsPerDecision.toFixed(4).padStart(15),
+    r.waitP99Ms.toFixed(2).padStart(13),
+    r.jain.toFixed(3).padStart(8),
+    String(r.degraded).padStart(9),
+    String(r.seed).padStart(6),
+  ].join(" ");
+}

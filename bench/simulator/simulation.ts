@@ -1,0 +1,188 @@
+import { createRateLimiter, type Decision, type RateLimiter } from "spillway";
+import { AdmissionRecord, IdealBucket } from "./admission-record.ts";
+import { type NetworkFaults, networkStore, SharedStore } from "./network-store.ts";
+import { type Random, seededRandom } from "./random.ts";
+import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
+import { VirtualLoop } from "./virtual-loop.ts";
+import { arrivalsOf, type Workload } from "./workloads.ts";
+
+/** What can go wrong with replicas and the store, per second of the run, each a mean number of times. */
+export interface Accidents {
+  readonly crashes: number;
+  readonly sleeps: number;
+  readonly clockSteps: number;
+  readonly stalls: number;
+}
+
+export interface SimulationOptions {
+  readonly workload: Workload;
+  readonly replicas: number;
+  readonly limitPerSecond: number;
+  readonly burst: number;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly roundTripMs: number;
+  /** `false` for exact mode. */
+  readonly lease: false | { readonly maxDrainMs: number };
+  readonly faults?: NetworkFaults;
+  readonly accidents?: Accidents;
+}
+
+/** What one run showed. `over` is in tokens above burst + rate x T in the worst window. */
+export interface SimulationResult {
+  readonly workload: string;
+  readonly replicas: number;
+  readonly mode: "lease" | "exact";
+  readonly seed: number;
+  readonly over: number;
+  readonly utilisation: number;
+  readonly callsPerDecision: number;
+  readonly waitP99Ms: number;
+  readonly jain: number;
+  readonly decisions: number;
+  readonly degraded: number;
+}
+
+const NO_FAULTS: NetworkFaults = { lostRequest: 0, lostReply: 0, doubled: 0 };
+
+interface Replica {
+  clock: VirtualClock;
+  limiter: RateLimiter;
+  alive: boolean;
+  offered: number;
+  admitted: number;
+}
+
+/** Runs real limiters on a virtual clock against one simulated store. */
+export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
+  return await new Simulation(options).run();
+}
+
+class Simulation {
+  readonly #options: SimulationOptions;
+  readonly #random: Random;
+  readonly #loop = new VirtualLoop();
+  readonly #record: AdmissionRecord;
+  readonly #ideal: IdealBucket;
+  readonly #shared: SharedStore;
+  readonly #storeClock: VirtualClock;
+  readonly #replicas: Replica[] = [];
+  readonly #waitsMs: number[] = [];
+  #decisions = 0;
+  #degraded = 0;
+
+  constructor(options: SimulationOptions) {
+    this.#options = options;
+    this.#random = seededRandom(options.seed);
+    this.#record = new AdmissionRecord(options.limitPerSecond, options.burst);
+    this.#ideal = new IdealBucket(options.limitPerSecond, options.burst);
+    this.#storeClock = virtualClock(this.#loop, 0, true);
+    this.#shared = new SharedStore(this.#storeClock, this.#record);
+    for (let i = 0; i < options.replicas; i++) this.#replicas.push(this.#newReplica());
+  }
+
+  async run(): Promise<SimulationResult> {
+    const { workload, replicas, limitPerSecond, seconds, seed, lease } = this.#options;
+    const endMs = seconds * 1000;
+    this.#scheduleAccidents(endMs);
+    for (const { atMs, replica, cost } of arrivalsOf(workload, replicas, limitPerSecond, endMs, this.#random)) {
+      await this.#loop.runUntil(atMs);
+      this.#ideal.offer(atMs, cost);
+      this.#offer(this.#replicas[replica] as Replica, cost);
+    }
+    await this.#loop.runUntil(endMs + 1000);
+    return {
+      workload: workload.name,
+      replicas,
+      mode: lease === false ? "exact" : "lease",
+      seed,
+      over: this.#record.over,
+      utilisation: this.#record.total / this.#ideal.admitted,
+      callsPerDecision: this.#shared.calls / Math.max(1, this.#decisions),
+      waitP99Ms: percentile(this.#waitsMs, this.#decisions, 0.99),
+      jain: jainIndex(this.#replicas.filter(({ offered }) => offered > 20).map((r) => r.admitted / r.offered)),
+      decisions: this.#decisions,
+      degraded: this.#degraded,
+    };
+  }
+
+  #newReplica(): Replica {
+    const { limitPerSecond, burst, roundTripMs, lease, faults = NO_FAULTS, replicas } = this.#options;
+    const clock = virtualClock(this.#loop, Math.floor(this.#random() * 1e6));
+    const spread = (): number => roundTripMs * (0.8 + 0.4 * this.#random());
+    const store = networkStore(this.#loop, clock, this.#shared, spread, faults, this.#random);
+    const limiter = createRateLimiter({
+      store,
+      clock,
+      lease,
+      replicas,
+      onStoreFailure: "closed",
+      policies: { name: "shared", limit: limitPerSecond, period: "1s", burst },
+      onStateChange: () => {},
+    });
+    return { clock, limiter, alive: true, offered: 0, admitted: 0 };
+  }
+
+  #offer(replica: Replica, cost: number): void {
+    replica.clock.whenAwake(() => {
+      if (!replica.alive) return;
+      const startMs = this.#loop.nowMs;
+      replica.offered += cost;
+      const now = replica.limiter.consumeNow("key", { cost });
+      if (now !== undefined) this.#decided(replica, now, cost, startMs);
+      else void replica.limiter.consume("key", { cost }).then((later) => this.#decided(replica, later, cost, startMs));
+    });
+  }
+
+  #decided(replica: Replica, decision: Decision, cost: number, startMs: number): void {
+    this.#decisions++;
+    if (decision.degraded) this.#degraded++;
+    const waitMs = this.#loop.nowMs - startMs;
+    if (waitMs > 0) this.#waitsMs.push(waitMs);
+    if (!decision.allowed || !replica.alive) return;
+    replica.admitted += cost;
+    // What the store served was recorded when it served it; a leased token is spent now.
+    if (decision.source !== "store") this.#record.admit(this.#loop.nowMs, cost);
+  }
+
+  #scheduleAccidents(endMs: number): void {
+    const { accidents } = this.#options;
+    if (accidents === undefined) return;
+    const plan = (perSecond: number, run: () => void): void => {
+      for (let n = Math.round(perSecond * this.#options.seconds); n > 0; n--) this.#loop.at(this.#random() * endMs, run);
+    };
+    const anyIndex = (): number => Math.floor(this.#random() * this.#replicas.length);
+    plan(accidents.crashes, () => {
+      const index = anyIndex();
+      (this.#replicas[index] as Replica).alive = false;
+      this.#replicas[index] = this.#newReplica();
+    });
+    plan(accidents.sleeps, () => {
+      const { clock } = this.#replicas[anyIndex()] as Replica;
+      const stoodStill = this.#random() < 0.5;
+      clock.sleep();
+      this.#loop.after(20 + this.#random() * 1000, () => clock.wake(stoodStill));
+    });
+    // Backward only: a step forward may add what it skips, as the guarantee states.
+    plan(accidents.clockSteps, () => this.#storeClock.step(-this.#random() * 2000));
+    plan(accidents.stalls, () => {
+      this.#shared.stalled = true;
+      this.#loop.after(this.#random() * 300, () => {
+        this.#shared.stalled = false;
+      });
+    });
+  }
+}
+
+function percentile(sample: readonly number[], of: number, fraction: number): number {
+  const sorted = [...sample].sort((a, b) => a - b);
+  const rank = Math.floor(of * fraction) - (of - sorted.length);
+  return rank < 0 ? 0 : (sorted[Math.min(rank, sorted.length - 1)] ?? 0);
+}
+
+/** Jain's fairness index: 1 when all are treated alike, 1/n when one gets everything. */
+function jainIndex(ratios: readonly number[]): number {
+  const sum = ratios.reduce((a, b) => a + b, 0);
+  const squares = ratios.reduce((a, b) => a + b * b, 0);
+  return squares === 0 ? 1 : (sum * sum) / (ratios.length * squares);
+}

@@ -1,0 +1,101 @@
+import cluster, { type Worker } from "node:cluster";
+import { isSpillwayError, SpillwayError, show } from "../../errors.ts";
+import { type MemoryStore, type MemoryStoreOptions, memoryStore } from "../memory-store.ts";
+import { reviveAddresses, reviveAdjustments, reviveTake } from "./call-encoding.ts";
+import {
+  type CallMessage,
+  errorMessage,
+  GREETING,
+  isCall,
+  type ReplyMessage,
+  resultMessage,
+  SERVICE_ID,
+} from "./message.ts";
+import { encodePeekReply, encodeTakeReply } from "./reply-encoding.ts";
+import { strange } from "./wire-reading.ts";
+
+export type ServeClusterStoreOptions = MemoryStoreOptions;
+
+/** The primary's side of `clusterStore`. */
+export interface ClusterStoreServer {
+  /** Stops serving and forgets the buckets. Calls of workers fail from now on. Idempotent. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What this process serves, if it does. */
+let served: MemoryStore | undefined;
+
+/** The store that this process serves to its workers; `undefined` when it does not. */
+export function servedStore(): MemoryStore | undefined {
+  return served;
+}
+
+/**
+ * Lets the workers of this `node:cluster` primary share one limit: they reach a memory store of this process through
+ * `clusterStore()`. Call it once, before or after the workers are forked. The buckets live as long as this process; its
+ * workers end with it. What a worker took for a call that it did not live to hear of stays taken.
+ * @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION`, also in a worker and while another server is open.
+ */
+export function serveClusterStore(options: ServeClusterStoreOptions = {}): ClusterStoreServer {
+  if (!cluster.isPrimary)
+    throw misplaced("serveClusterStore is for the primary; this process is a worker of a cluster.");
+  if (served !== undefined) throw misplaced("serveClusterStore serves this process already; close() the first server.");
+  const store = memoryStore(options);
+  const onMessage = (worker: Worker, message: unknown): void => {
+    if (isCall(message)) answer(store, worker, message);
+  };
+  const tellAll = (reply: ReplyMessage): void => {
+    for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) send(worker, reply);
+  };
+  served = store;
+  cluster.on("message", onMessage);
+  tellAll(resultMessage(SERVICE_ID, true));
+  const close = async (): Promise<void> => {
+    if (served !== store) return;
+    served = undefined;
+    cluster.off("message", onMessage);
+    tellAll(
+      errorMessage(SERVICE_ID, "ERR_SPILLWAY_STORE_UNAVAILABLE", "The primary has stopped serving clusterStore."),
+    );
+    await store.close();
+  };
+  return { close, [Symbol.asyncDispose]: close };
+}
+
+function answer(store: MemoryStore, worker: Worker, { id, method, args }: CallMessage): void {
+  perform(store, method, args).then(
+    (result) => send(worker, resultMessage(id, result)),
+    (cause: unknown) => {
+      const error = isSpillwayError(cause) ? cause : undefined;
+      send(worker, errorMessage(id, error?.code ?? "ERR_SPILLWAY_STORE_FAILED", error?.message ?? String(cause)));
+    },
+  );
+}
+
+async function perform(store: MemoryStore, method: string, args: unknown): Promise<unknown> {
+  switch (method) {
+    case GREETING:
+      return true;
+    case "take":
+      return encodeTakeReply(store.takeNow(reviveTake(args)));
+    case "peek":
+      return encodePeekReply(await store.peek(reviveAddresses(args)));
+    case "adjust":
+      return encodePeekReply(await store.adjust(reviveAdjustments(args)));
+    case "reset":
+      await store.reset(reviveAddresses(args));
+      return true;
+    default:
+      throw strange(`the method is ${show(method)}`);
+  }
+}
+
+/** A worker that is gone needs no answer. */
+function send(worker: Worker, reply: ReplyMessage): void {
+  if (worker.isConnected()) worker.send(reply, () => {});
+}
+
+function misplaced(message: string): SpillwayError {
+  return new SpillwayError("ERR_SPILLWAY_INVALID_OPTION", message);
+}

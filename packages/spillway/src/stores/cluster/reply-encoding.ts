@@ -1,0 +1,115 @@
+import type { BucketState } from "../../algorithms/bucket.ts";
+import { SpillwayError, type SpillwayErrorCode, show } from "../../errors.ts";
+import type { BucketAddress, BucketReading, LeaseGrant, PeekReply, TakeCall, TakeReply } from "../store.ts";
+import { readList, readNumber, readText, readWhole, strange } from "./wire-reading.ts";
+
+/** A bucket's state as numbers, then its lease if it has one; or the code and the message of its fault. */
+export type WireReading =
+  | readonly [state: readonly number[], lease?: readonly number[]]
+  | readonly [code: string, message: string];
+/** A reply of `peek` and `adjust`. */
+export type WirePeekReply = readonly [nowUs: number, buckets: readonly WireReading[]];
+/** A reply of `take`. */
+export type WireTakeReply = readonly [...WirePeekReply, served: readonly number[]];
+
+/** Must be called before anything else uses the store: the states of a reply may be the live ones. */
+export function encodeTakeReply({ nowUs, buckets, served }: TakeReply): WireTakeReply {
+  return [nowUs, buckets.map(encodeReading), served];
+}
+
+/** As {@link encodeTakeReply}. */
+export function encodePeekReply({ nowUs, buckets }: PeekReply): WirePeekReply {
+  return [nowUs, buckets.map(encodeReading)];
+}
+
+function encodeReading(reading: BucketReading): WireReading {
+  if (reading.kind === "fault") return [reading.error.code, reading.error.message];
+  const state = encodeState(reading.state);
+  if (reading.lease === undefined) return [state];
+  const { id, tokens, contended } = reading.lease;
+  return [state, [id, tokens, contended ? 1 : 0]];
+}
+
+function encodeState(state: BucketState): number[] {
+  switch (state.kind) {
+    case "token-bucket": {
+      const { older, newer, demand } = state;
+      const numbers = [state.level, state.timeUs, state.unitsPerToken, state.fullUs];
+      if (older.id === 0 && newer.id === 0 && demand === 0) return numbers;
+      return [...numbers, older.tokens, older.id, older.deathUs, newer.tokens, newer.id, newer.deathUs, demand];
+    }
+    case "fixed-window":
+      return [state.startUs, state.used];
+  }
+}
+
+/** @throws SpillwayError `ERR_SPILLWAY_STORE_REPLY` for anything that is no reply to `call`. */
+export function reviveTakeReply(wire: unknown, { buckets, runs }: TakeCall): TakeReply {
+  const [nowUs, readings, served] = readList(wire, "a reply", 3);
+  const counts = readList(served, "what was served", runs.length);
+  return {
+    ...revivePeekReply([nowUs, readings], buckets),
+    served: runs.map(({ count }, i) => readWhole(counts[i], "what was served", 0, count)),
+  };
+}
+
+/** @throws SpillwayError as {@link reviveTakeReply}. */
+export function revivePeekReply(wire: unknown, addresses: readonly BucketAddress[]): PeekReply {
+  const [nowUs, readings] = readList(wire, "a reply", 2);
+  const list = readList(readings, "the buckets of a reply", addresses.length);
+  return {
+    nowUs: readWhole(nowUs, "the time", 1),
+    buckets: addresses.map(({ policy }, i) => reviveReading(list[i], policy.shape.kind)),
+  };
+}
+
+function reviveReading(wire: unknown, kind: BucketState["kind"]): BucketReading {
+  const [first, second] = readList(wire, "a reading");
+  if (typeof first === "string") return { kind: "fault", error: reviveError(first, second) };
+  return {
+    kind: "state",
+    state: reviveState(kind, first),
+    lease: second === undefined ? undefined : reviveLease(second),
+  };
+}
+
+function reviveState(kind: BucketState["kind"], wire: unknown): BucketState {
+  const list = readList(wire, "a state");
+  if (list.length !== LENGTHS[kind].short && list.length !== LENGTHS[kind].whole)
+    throw strange(`a ${kind} of ${list.length} numbers`);
+  const at = (index: number): number =>
+    index < list.length ? readNumber(list[index], "a number of a state", -Number.MAX_SAFE_INTEGER) : 0;
+  if (kind === "fixed-window") return { kind, startUs: at(0), used: at(1) };
+  return {
+    kind,
+    level: at(0),
+    timeUs: at(1),
+    unitsPerToken: at(2),
+    fullUs: at(3),
+    older: { tokens: at(4), id: at(5), deathUs: at(6) },
+    newer: { tokens: at(7), id: at(8), deathUs: at(9) },
+    demand: at(10),
+  };
+}
+
+/** How many numbers make a state: where nothing was ever leased, and else. */
+const LENGTHS: Readonly<Record<BucketState["kind"], { readonly short: number; readonly whole: number }>> = {
+  "token-bucket": { short: 4, whole: 11 },
+  "fixed-window": { short: 2, whole: 2 },
+};
+
+function reviveLease(wire: unknown): LeaseGrant {
+  const [id, tokens, contended] = readList(wire, "a lease", 3);
+  return {
+    id: readWhole(id, "the id of a lease", 0),
+    tokens: readWhole(tokens, "the tokens of a lease", 0),
+    contended: readWhole(contended, "whether a bucket is contended", 0, 1) === 1,
+  };
+}
+
+/** An error that the other side told by its code and message. */
+export function reviveError(code: unknown, message: unknown): SpillwayError {
+  if (typeof code !== "string" || !/^ERR_SPILLWAY_[A-Z_]+$/.test(code))
+    throw strange(`an error's code is ${show(code)}`);
+  return new SpillwayError(code as SpillwayErrorCode, readText(message, "an error's message"));
+}
