@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import {
+  algorithmOf,
+  type BucketShape,
+  type BucketState,
+  copyOf,
+} from "../../packages/spillway/src/algorithms/bucket.ts";
+import { escrowed } from "../../packages/spillway/src/algorithms/token-bucket.ts";
+import type { Policy } from "../../packages/spillway/src/policy.ts";
+import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
+import type {
+  Adjustment,
+  BucketAddress,
+  LeaseGrant,
+  LeaseReport,
+  TakeCall,
+} from "../../packages/spillway/src/stores/store.ts";
+import { applyTake, type OpenBucket } from "../../packages/spillway/src/stores/take.ts";
+import { type StoredValue, stateOfStored, storedValueOf } from "./stored-value.ts";
+
+/** No bucket is kept longer: a hundred years. */
+const LONGEST_LIFE_MS = 3_153_600_000_000;
+
+/** How a bucket stands in a reply, as far as replies tell. */
+export type ModelReading =
+  | { readonly kind: "fault" }
+  | { readonly kind: "state"; readonly state: BucketState; readonly lease: LeaseGrant | undefined };
+
+export interface ModelReply {
+  readonly nowUs: number;
+  readonly buckets: readonly ModelReading[];
+  readonly served?: readonly number[];
+}
+
+/** What the model says a store keeps for a bucket. */
+export interface ModelRecord {
+  readonly stored: StoredValue;
+  /** The expiry of the last write, from then on. */
+  readonly lifeMs: number;
+}
+
+interface Entry {
+  state: BucketState;
+  lifeMs: number;
+  /** The last millisecond in which the key is there. */
+  diesMs: number;
+  /** The policies that the bucket has lived under. */
+  readonly shapes: Set<BucketShape>;
+}
+
+/**
+ * What every store must do, as arithmetic of `algorithms/` and `stores/take.ts` on the time that the store's reply carries.
+ * Keys die as Redis lets them die, and each death is checked: nothing that still mattered may be lost with it.
+ */
+export class ModelStore {
+  readonly #entries = new Map<string, Entry>();
+  readonly #faults = new Set<string>();
+  readonly #prefix: string;
+  readonly #expires: boolean;
+
+  constructor(prefix: string, expires: boolean) {
+    this.#prefix = prefix;
+    this.#expires = expires;
+  }
+
+  take({ buckets, runs }: TakeCall, nowUs: number): ModelReply {
+    const open = buckets.map(({ key, policy, report }) => this.#open({ key, policy }, nowUs, report));
+    const { served, leases } = applyTake(open, runs, nowUs);
+    for (const [index, address] of buckets.entries()) this.#write(address, open[index]?.state, nowUs);
+    const readings = open.map(({ state }, index) => readingOf(state, leases[index], buckets[index]?.report));
+    return { nowUs, buckets: readings, served };
+  }
+
+  peek(addresses: readonly BucketAddress[], nowUs: number): ModelReply {
+    return { nowUs, buckets: addresses.map((address) => readingOf(this.#open(address, nowUs).state)) };
+  }
+
+  adjust(adjustments: readonly Adjustment[], nowUs: number): ModelReply {
+    const buckets = adjustments.map((address) => {
+      const { state, shape } = this.#open(address, nowUs);
+      if (state !== undefined) algorithmOf(shape).adjust(state, shape, address.tokens);
+      this.#write(address, state, nowUs);
+      return readingOf(state);
+    });
+    return { nowUs, buckets };
+  }
+
+  reset(addresses: readonly BucketAddress[], nowUs: number): void {
+    for (const address of addresses) {
+      this.#faults.delete(this.keyOf(address));
+      const { state, shape } = this.#open(address, nowUs);
+      algorithmOf(shape).reset(state as BucketState, shape);
+      this.#write(address, state, nowUs);
+    }
+  }
+
+  /** Somebody else's value takes the place of a bucket. */
+  spoil(address: BucketAddress): void {
+    this.#entries.delete(this.keyOf(address));
+    this.#faults.add(this.keyOf(address));
+  }
+
+  keyOf(address: BucketAddress): string {
+    return bucketKey(this.#prefix, address);
+  }
+
+  /** How a bucket stands at `nowUs`, for those who plan the next step; `undefined` when it cannot be read. */
+  stateAt(address: BucketAddress, nowUs: number): BucketState | undefined {
+    return this.#open(address, nowUs).state;
+  }
+
+  /** The last millisecond of a key, if it is there. */
+  deathMsOf(address: BucketAddress): number | undefined {
+    return this.#entries.get(this.keyOf(address))?.diesMs;
+  }
+
+  /** What must be stored, by Redis key. */
+  records(): Map<string, ModelRecord> {
+    const records = new Map<string, ModelRecord>();
+    for (const [key, { state, lifeMs }] of this.#entries) records.set(key, { stored: storedValueOf(state), lifeMs });
+    return records;
+  }
+
+  #open({ key, policy }: BucketAddress, nowUs: number, report?: LeaseReport): OpenBucket {
+    const { shape } = policy;
+    const id = this.keyOf({ key, policy });
+    if (this.#faults.has(id)) return { state: undefined, shape, report, quietUs: 0 };
+    const entry = this.#entryAt(id, nowUs);
+    const state = entry === undefined ? algorithmOf(shape).open(shape, nowUs) : copyOf(entry.state);
+    const quietUs = state.kind === "token-bucket" ? Math.max(0, nowUs - state.timeUs) : 0;
+    algorithmOf(shape).advance(state, shape, nowUs);
+    return { state, shape, report, quietUs };
+  }
+
+  #entryAt(id: string, nowUs: number): Entry | undefined {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || Math.floor(nowUs / 1000) <= entry.diesMs) return entry;
+    requireNothingLost(id, entry, nowUs);
+    this.#entries.delete(id);
+    return undefined;
+  }
+
+  #write(address: BucketAddress, state: BucketState | undefined, nowUs: number): void {
+    if (state === undefined) return;
+    const { shape } = address.policy;
+    const id = this.keyOf(address);
+    const lifeMs = algorithmOf(shape).expiryMs(state, shape, nowUs);
+    const shapes = this.#entries.get(id)?.shapes ?? new Set();
+    shapes.add(shape);
+    this.#entries.set(id, {
+      state: stateOfStored(storedValueOf(state)),
+      lifeMs,
+      diesMs: this.#expires ? Math.floor(nowUs / 1000) + lifeMs : Number.POSITIVE_INFINITY,
+      shapes,
+    });
+  }
+}
+
+/** A key may die only when its bucket is as if unused, under each policy that it has lived under. */
+function requireNothingLost(id: string, { state, shapes, lifeMs }: Entry, nowUs: number): void {
+  if (lifeMs === LONGEST_LIFE_MS) return;
+  for (const shape of shapes) {
+    const kept = copyOf(state);
+    const algorithm = algorithmOf(shape);
+    algorithm.advance(kept, shape, nowUs);
+    const capacity = algorithm.capacity(shape);
+    const left = kept.kind === "token-bucket" ? algorithm.remaining(kept, shape) + escrowed(kept) : undefined;
+    if (left !== undefined) assert.equal(left, capacity, `${id} expired before it was full under ${show(shape)}`);
+  }
+}
+
+function show(shape: BucketShape): string {
+  return JSON.stringify(shape);
+}
+
+/** The part of a state that replies carry. */
+function readingOf(state: BucketState | undefined, lease?: LeaseGrant, report?: LeaseReport): ModelReading {
+  if (state === undefined) return { kind: "fault" };
+  if (state.kind === "fixed-window") return { kind: "state", state: copyOf(state), lease: undefined };
+  const told = copyOf(state);
+  assert.ok(told.kind === "token-bucket");
+  told.demand = 0;
+  const isShort = report === undefined && escrowed(told) === 0;
+  for (const escrow of [told.older, told.newer]) {
+    escrow.id = 0;
+    if (isShort) escrow.deathUs = 0;
+  }
+  return { kind: "state", state: told, lease: report === undefined ? undefined : lease };
+}
+
+/** The same part of a store's reading; the longest time to full is known to the store alone. */
+export function toldBy(
+  reading: ModelReading | { readonly kind: "fault"; readonly error: Error },
+  policy: Policy,
+): ModelReading {
+  if (reading.kind === "fault") return { kind: "fault" };
+  const state = copyOf(reading.state);
+  if (state.kind === "token-bucket") {
+    state.demand = 0;
+    assert.ok(policy.shape.kind === "token-bucket");
+    state.fullUs = policy.shape.fullUs;
+    state.older.id = 0;
+    state.newer.id = 0;
+  }
+  return { kind: "state", state, lease: reading.lease };
+}

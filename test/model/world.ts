@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { algorithmOf } from "../../packages/spillway/src/algorithms/bucket.ts";
+import type { Policy } from "../../packages/spillway/src/policy.ts";
+import type {
+  BucketAddress,
+  LeaseReport,
+  PeekReply,
+  Store,
+  TakeCall,
+  TakeReply,
+} from "../../packages/spillway/src/stores/store.ts";
+import { type ModelReading, type ModelReply, ModelStore, toldBy } from "./model-store.ts";
+import type { BucketPlan, CostPlan, GapPlan, ReportPlan } from "./plans.ts";
+import type { RedisRecord } from "./timed-redis.ts";
+
+/** A store and what only its test can do to it. */
+export interface Driver {
+  readonly store: Store;
+  readonly prefix: string;
+  /** Whether its buckets expire. */
+  readonly expires: boolean;
+  /** Its time now. Exact on a test clock, about right on a real one. */
+  nowUs(): number;
+  /** Lets time pass, or sets the clock back where that can be done. */
+  move(us: number): Promise<void> | void;
+  records?(keys: readonly string[]): Promise<Map<string, RedisRecord>>;
+  spoil?(address: BucketAddress, bytes: Buffer | "list"): Promise<void>;
+}
+
+/** Beyond this, a time in microseconds would lose its last digit. */
+const LATEST_US = 8e15;
+const EARLIEST_US = 1e15;
+
+interface KnownLease {
+  readonly address: BucketAddress;
+  readonly id: number;
+}
+
+/** A store beside its model: plans become calls, and each reply is held against the model's. */
+export class World {
+  readonly driver: Driver;
+  readonly model: ModelStore;
+  readonly #policies: readonly (readonly Policy[])[];
+  readonly #leases: KnownLease[] = [];
+
+  constructor(driver: Driver, policies: readonly (readonly Policy[])[]) {
+    this.driver = driver;
+    this.model = new ModelStore(driver.prefix, driver.expires);
+    this.#policies = policies;
+  }
+
+  get store(): Store {
+    return this.driver.store;
+  }
+
+  addressOf({ key, name, config }: BucketPlan): BucketAddress {
+    return { key: `key-${key}`, policy: this.#policies[name]?.[config] as Policy };
+  }
+
+  /** Lets the planned time pass for a bucket. Returns how much it was. */
+  async pass(plan: GapPlan, address: BucketAddress): Promise<number> {
+    const nowUs = this.driver.nowUs();
+    const us = this.#gapUs(plan, address, nowUs);
+    const inRange = nowUs + us < LATEST_US && nowUs + us > EARLIEST_US;
+    const movedUs = inRange ? us : us % 1000;
+    if (movedUs !== 0) await this.driver.move(movedUs);
+    return movedUs;
+  }
+
+  #gapUs(plan: GapPlan, address: BucketAddress, nowUs: number): number {
+    const { shape } = address.policy;
+    switch (plan.until) {
+      case "pass":
+        return plan.us;
+      case "back":
+        return -plan.us;
+      case "part of full":
+        return Math.round(plan.part * (shape.kind === "token-bucket" ? shape.fullUs : shape.periodUs));
+      case "ticks":
+        return Math.max(0, plan.ticks * (shape.kind === "token-bucket" ? shape.tickUs : shape.periodUs) + plan.offUs);
+      case "key expires": {
+        const deathMs = this.model.deathMsOf(address);
+        return deathMs === undefined ? 0 : Math.max(0, (deathMs + plan.offMs) * 1000 - nowUs);
+      }
+      default: {
+        const state = this.model.stateAt(address, nowUs);
+        if (state === undefined) return 0;
+        if (plan.until === "cost fits") {
+          const us = algorithmOf(shape).waitUs(state, shape, this.costOf(plan.cost, address), nowUs);
+          return Number.isFinite(us) ? Math.max(0, us + plan.offUs) : 1;
+        }
+        if (state.kind !== "token-bucket") return 0;
+        const escrow = state.older.tokens > 0 ? state.older : state.newer;
+        return escrow.tokens > 0 ? Math.max(0, escrow.deathUs - nowUs + plan.offUs) : 1;
+      }
+    }
+  }
+
+  costOf(plan: CostPlan, address: BucketAddress): number {
+    if (plan.of === "tokens") return plan.tokens;
+    const { shape } = address.policy;
+    const state = this.model.stateAt(address, this.driver.nowUs());
+    const isFull = plan.of === "capacity" || state === undefined;
+    const tokens = isFull ? algorithmOf(shape).capacity(shape) : algorithmOf(shape).remaining(state, shape);
+    return Math.max(0, tokens + plan.off);
+  }
+
+  reportOf({ wish, lifeUs, demand, weight, settlements }: ReportPlan, address: BucketAddress): LeaseReport {
+    const known = this.#leases.filter((lease) => this.model.keyOf(lease.address) === this.model.keyOf(address));
+    return {
+      wish: this.costOf(wish, address),
+      lifeUs,
+      demand,
+      weight,
+      settlements: settlements.map((plan) => ({
+        id: (plan.known && known[known.length - 1 - (plan.pick % (known.length || 1))]?.id) || plan.pick,
+        settled: this.costOf(plan.settled, address),
+        returned: plan.returned,
+      })),
+    };
+  }
+
+  async take(call: TakeCall): Promise<TakeReply> {
+    const reply = await this.store.take(call);
+    this.#compare(reply, this.model.take(call, reply.nowUs), call.buckets);
+    for (const [index, reading] of reply.buckets.entries()) {
+      const { key, policy } = call.buckets[index] as BucketAddress;
+      if (reading.kind === "state" && reading.lease !== undefined && reading.lease.tokens > 0)
+        this.#leases.push({ address: { key, policy }, id: reading.lease.id });
+    }
+    return reply;
+  }
+
+  async peek(addresses: readonly BucketAddress[]): Promise<void> {
+    const reply = await this.store.peek(addresses);
+    this.#compare(reply, this.model.peek(addresses, reply.nowUs), addresses);
+  }
+
+  async adjust(address: BucketAddress, tokens: number): Promise<void> {
+    const adjustments = [{ ...address, tokens }];
+    const reply = await this.store.adjust(adjustments);
+    this.#compare(reply, this.model.adjust(adjustments, reply.nowUs), adjustments);
+  }
+
+  /** The store tells no time of a reset, so only where the clock stands still the model can follow. */
+  async reset(address: BucketAddress): Promise<void> {
+    await this.store.reset([address]);
+    this.model.reset([address], this.driver.nowUs());
+  }
+
+  #compare(reply: PeekReply | TakeReply, expected: ModelReply, addresses: readonly BucketAddress[]): void {
+    const buckets = reply.buckets.map((reading, i): ModelReading => toldBy(reading, addresses[i]?.policy as Policy));
+    const wanted = expected.buckets.map((reading, i): ModelReading => toldBy(reading, addresses[i]?.policy as Policy));
+    assert.deepEqual(
+      { buckets, served: "served" in reply ? reply.served : undefined },
+      { buckets: wanted, served: expected.served },
+    );
+  }
+
+  /** Holds every stored value and its life against the model's, number by number. */
+  async compareStored(): Promise<void> {
+    if (this.driver.records === undefined) return;
+    const expected = this.model.records();
+    const records = await this.driver.records([...expected.keys()]);
+    for (const [key, wanted] of expected) assert.deepEqual(records.get(key), wanted, `what ${key} holds`);
+  }
+}
