@@ -16,7 +16,7 @@ async function openReplicas({ options, progress, signal, onClose, onLost }: Open
   onClose(async () => counter.close());
   const generator = new GeneratorProcess(signal, onLost);
   onClose(() => generator.stop());
-  return { fleet, generator, counter, store };
+  return { fleet, generator, counter, store, routes: new Map() };
 }
 
 function addressIn(variable: string): string {

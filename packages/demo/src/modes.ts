@@ -9,8 +9,14 @@ export interface LimiterParts {
   readonly workers: number;
   /** The keys of one mode in one run lie under a prefix of their own. */
   readonly prefix: string;
-  /** The connection of this worker. @throws when the demo runs without Redis. */
+  /** This worker's connection in this mode. @throws when the demo runs without Redis. */
   readonly redis: () => Redis;
+}
+
+/** The part of a run during which servers cannot reach the store, as shares of its length. */
+export interface Outage {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** One way to enforce the limit: an entry of the table below is all that a mode needs. */
@@ -19,6 +25,7 @@ export interface Mode {
   /** One line for help and report. */
   readonly summary: string;
   readonly needsRedis: boolean;
+  readonly outage?: Outage;
   createLimiter(parts: LimiterParts): RateLimiter;
   readonly judge: Judge;
 }

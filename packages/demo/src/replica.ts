@@ -22,7 +22,7 @@ async function main(args: readonly string[]): Promise<void> {
       policy: { name: "demo", limit: options.limit, period: options.periodMs, burst: options.burst },
       workers: options.workers,
       prefix: "spillway-demo",
-      redisUrl: url,
+      redisUrls: {},
     },
     hostname(),
     () => redis,

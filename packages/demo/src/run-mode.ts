@@ -3,11 +3,13 @@ import type { DemoRun } from "./document.ts";
 import type { Fleet } from "./fleet.ts";
 import type { LoadProgress } from "./generator-messages.ts";
 import type { GeneratorProcess } from "./generator-process.ts";
+import type { LoadResult } from "./load-result.ts";
 import { answeredMark, isUnfair } from "./marks.ts";
 import { measure, type RunFigures } from "./measure.ts";
 import type { Mode } from "./modes.ts";
 import type { DemoOptions } from "./options.ts";
 import type { RedisCallCounter } from "./redis-calls.ts";
+import type { StoreRoute } from "./store-route.ts";
 
 /** Answers that each worker gives in each mode before it is measured. */
 const WARM_ANSWERS = 40;
@@ -20,6 +22,8 @@ export interface RunParts {
   readonly generator: GeneratorProcess;
   /** Left out when the demo runs without Redis. */
   readonly counter: RedisCallCounter | undefined;
+  /** The ways to the store that this demo made, by mode. */
+  readonly routes: ReadonlyMap<string, StoreRoute>;
   onProgress(progress: LoadProgress): void;
   /** Something that the user should know. */
   note(text: string): void;
@@ -59,20 +63,32 @@ function busyNote({ mode, scheduleError, requestP99Ms }: RunFigures, then: strin
 
 /** One run, with an API key that nobody has used. */
 async function runOnce(mode: Mode, options: DemoOptions, parts: RunParts): Promise<RunFigures> {
-  const { fleet, generator, counter } = parts;
+  const { fleet, counter } = parts;
   await fleet.collect(mode.name);
   await counter?.begin();
-  const load = await generator.run(
-    {
-      url: fleet.urlOf(mode.name),
-      apiKey: `demo-${freshName()}`,
-      ratePerSecond: options.offeredPerSecond,
-      seconds: options.seconds,
-      seed: options.seed,
-    },
-    { onStarted: () => {}, onProgress: parts.onProgress },
-  );
+  const load = await generateLoad(mode, options, parts);
   const storeCalls = (await counter?.end(options.seconds)) ?? { total: 0, perSecond: [] };
   const decisions = await fleet.collect(mode.name);
   return measure(mode.name, options, fleet.names, load, decisions, storeCalls);
+}
+
+async function generateLoad(mode: Mode, options: DemoOptions, parts: RunParts): Promise<LoadResult> {
+  let endRoute = async (): Promise<void> => {};
+  const onStarted = (): void => {
+    endRoute = parts.routes.get(mode.name)?.begin(options.seconds) ?? endRoute;
+  };
+  try {
+    return await parts.generator.run(
+      {
+        url: parts.fleet.urlOf(mode.name),
+        apiKey: `demo-${freshName()}`,
+        ratePerSecond: options.offeredPerSecond,
+        seconds: options.seconds,
+        seed: options.seed,
+      },
+      { onStarted, onProgress: parts.onProgress },
+    );
+  } finally {
+    await endRoute();
+  }
 }

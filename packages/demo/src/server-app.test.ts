@@ -6,7 +6,7 @@ const SETTINGS = {
   policy: { name: "demo", limit: 1, period: "1h", burst: 2 },
   workers: 1,
   prefix: "unused",
-  redisUrl: undefined,
+  redisUrls: {},
 } as const;
 
 let server: DemoServer | undefined;

@@ -12,7 +12,8 @@ export interface ServerSettings {
   readonly workers: number;
   /** What keys in Redis begin with. */
   readonly prefix: string;
-  readonly redisUrl: string | undefined;
+  /** The address of Redis in each mode that needs it. */
+  readonly redisUrls: Readonly<Record<string, string>>;
 }
 
 /** A Fastify application with one limited route per mode. */
@@ -26,9 +27,13 @@ export interface DemoServer {
 /**
  * Makes the application: `GET /<mode>` is limited per `x-api-key` as that mode does it. Every answer names its worker in the
  * field `x-worker`.
- * @param redis called only when one of the modes needs it.
+ * @param redis the connection for a mode; asked for only by modes that need it.
  */
-export async function createServer(settings: ServerSettings, name: string, redis: () => Redis): Promise<DemoServer> {
+export async function createServer(
+  settings: ServerSettings,
+  name: string,
+  redis: (mode: string) => Redis,
+): Promise<DemoServer> {
   const app = Fastify({ forceCloseConnections: true });
   const recorders = new Map<string, DecisionRecorder>();
   const limiters: RateLimiter[] = [];
@@ -40,7 +45,7 @@ export async function createServer(settings: ServerSettings, name: string, redis
       policy: settings.policy,
       workers: settings.workers,
       prefix: `${settings.prefix}:${mode}`,
-      redis,
+      redis: () => redis(mode),
     });
     const recorder = new DecisionRecorder();
     limiters.push(limiter);

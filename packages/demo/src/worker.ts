@@ -8,21 +8,22 @@ import { type FromWorker, SETTINGS_VARIABLE, type ToWorker } from "./worker-mess
 async function main(): Promise<void> {
   leaveSignalsToPrimary();
   const settings = JSON.parse(process.env[SETTINGS_VARIABLE] ?? "{}") as ServerSettings;
-  const redis = await connectRedis(settings.redisUrl);
-  const server = await createServer(settings, String(process.pid), () => {
-    if (redis === undefined) throw new Error("This mode needs Redis, and the demo runs without.");
+  const connections = new Map<string, Redis>();
+  for (const [mode, url] of Object.entries(settings.redisUrls)) connections.set(mode, await connectRedis(url));
+  const server = await createServer(settings, String(process.pid), (mode) => {
+    const redis = connections.get(mode);
+    if (redis === undefined) throw new Error(`Mode ${mode} needs Redis, and the demo runs without.`);
     return redis;
   });
   process.on("message", (message: ToWorker) => {
     if (message.type === "collect") collect(server, message.mode);
-    else void stop(server, redis);
+    else void stop(server, [...connections.values()]);
   });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   send({ type: "ready", port: (server.app.server.address() as AddressInfo).port });
 }
 
-async function connectRedis(url: string | undefined): Promise<Redis | undefined> {
-  if (url === undefined) return undefined;
+async function connectRedis(url: string): Promise<Redis> {
   const redis = new Redis(url, { lazyConnect: true });
   // The limiter says once when the store cannot answer; without a listener ioredis would print every attempt.
   redis.on("error", () => {});
@@ -36,9 +37,9 @@ function collect(server: DemoServer, mode: string): void {
   if (recorder !== undefined) send({ type: "collected", mode, record: recorder.take() });
 }
 
-async function stop(server: DemoServer, redis: Redis | undefined): Promise<void> {
+async function stop(server: DemoServer, connections: readonly Redis[]): Promise<void> {
   await server.close();
-  redis?.disconnect();
+  for (const redis of connections) redis.disconnect();
   process.disconnect();
 }
 
