@@ -102,7 +102,9 @@ describe("the demo", () => {
       expect(perProcess.storeCalls).toBe(0);
       expect(exact.admitted).toBeLessThanOrEqual(exact.bound);
       expect(exact.admitted).toBeGreaterThanOrEqual(exact.bound - Math.max(exact.bound / 100, 3));
-      expect(exact.storeCalls).toBeGreaterThanOrEqual(exact.admitted);
+      // Requests that arrive together share a call, and a refusal is remembered for a while.
+      expect(exact.storeCalls).toBeGreaterThan(0);
+      expect(exact.storeCalls).toBeLessThanOrEqual(exact.offered);
       expect(exact.callsPerDecision).toBeCloseTo(exact.storeCalls / exact.offered, 2);
 
       const report = readFileSync(join(folder, "report.html"), "utf8");
