@@ -76,7 +76,8 @@ function resolveSet(option: unknown, at: string): PolicySet {
 export function resolveCosts(cost: Cost, { policies, unitCosts }: PolicySet): readonly number[] {
   if (cost === 1) return unitCosts;
   if (isRecord(cost)) {
-    for (const name of Object.keys(cost)) if (!policies.some((policy) => policy.name === name)) throw unknownPolicy(name);
+    for (const name of Object.keys(cost))
+      if (!policies.some((policy) => policy.name === name)) throw unknownPolicy(name);
     return policies.map(({ name }) =>
       Object.hasOwn(cost, name) ? requireCost(cost[name], `cost for policy ${show(name)}`) : 0,
     );
