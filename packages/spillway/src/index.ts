@@ -1,4 +1,5 @@
 export type { AlgorithmName } from "./algorithms/bucket.ts";
+export type { ChannelMessages } from "./channels.ts";
 export type { Clock, Timer } from "./clock.ts";
 export type {
   AllowedDecision,
@@ -10,6 +11,7 @@ export type {
 } from "./decision.ts";
 export type { Duration } from "./duration.ts";
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from "./errors.ts";
+export type { HealthView, NodeHealth, StateChange } from "./health.ts";
 export type { PolicyOptions, StoreFailureMode } from "./policy.ts";
 export type { Cost, PoliciesOption } from "./policy-set.ts";
 export {
@@ -19,7 +21,7 @@ export {
   type RateLimiter,
   type RateLimiterOptions,
 } from "./rate-limiter.ts";
-export type { LimiterStats } from "./stats.ts";
+export type { LeaseStats, LimiterStats } from "./stats.ts";
 export {
   type ClusterStoreServer,
   type ServeClusterStoreOptions,

@@ -1,4 +1,6 @@
+import { publish } from "./channels.ts";
 import type { Decision, DecisionSource } from "./decision.ts";
+import type { HealthView } from "./health.ts";
 
 /** Counters of one limiter in this process, since it was made. */
 export interface LimiterStats {
@@ -13,6 +15,7 @@ export interface LimiterStats {
   /** Calls that the store answered with an error, and buckets in them that could not be read. */
   readonly storeFaults: number;
   readonly leases: LeaseStats;
+  readonly health: HealthView;
   /** Keys with local state. */
   readonly keys: number;
   readonly store: string;
@@ -28,6 +31,8 @@ export interface LeaseStats {
   /** Grown too old to spend; they are given back too when a call still reaches the store in time. */
   readonly expired: number;
   readonly prefetches: number;
+  /** Policies that are asked of the store each time, because their burst fills in a time too short for a lease. */
+  readonly tooSmall: readonly string[];
 }
 
 /** Counts for {@link LimiterStats}. */
@@ -42,15 +47,13 @@ export class Counters {
     open: 0,
     closed: 0,
   };
-  storeCalls = 0;
-  storeMisses = 0;
-  storeFaults = 0;
 
   /** Counts a decision and hands it on. */
   decided<D extends Decision>(decision: D): D {
     if (decision.allowed) this.allowed++;
     else this.refused++;
     this.sources[decision.source]++;
+    publish("spillway:decision", decision);
     return decision;
   }
 }

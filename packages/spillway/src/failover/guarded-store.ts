@@ -58,6 +58,11 @@ export class NodeGuard {
     return this.#breaker;
   }
 
+  /** An estimate from above of nearly all round trips. */
+  get roundTripMs(): number {
+    return this.#roundTripMs;
+  }
+
   /** Whether decisions are to be made without the store. */
   get isOpen(): boolean {
     return !admitsCall(this.#breaker);

@@ -65,7 +65,9 @@ export class WorkerChannel {
         then();
       };
       const tooLate = `The primary did not answer within ${ms} ms. Is serveClusterStore() called in it?`;
-      const timer = setTimeout(() => greeter.reject(unavailable(tooLate)), ms);
+      // An answer that waits to be read, because this process was busy, still counts.
+      const giveUp = (): unknown => setImmediate(() => greeter.reject(unavailable(tooLate)));
+      const timer = setTimeout(giveUp, ms);
       this.#greeters.add(greeter);
       // A primary that begins to serve says so by itself; a greeting now and then is for one that missed the last.
       if (!this.#end.connected || performance.now() - this.#greetedMs >= ms) this.#greet();

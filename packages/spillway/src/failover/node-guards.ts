@@ -1,0 +1,104 @@
+import { publish } from "../channels.ts";
+import type { Clock } from "../clock.ts";
+import type { SpillwayError } from "../errors.ts";
+import type { HealthView, NodeHealth, StateChange } from "../health.ts";
+import type { Store } from "../stores/store.ts";
+import type { BreakerState } from "./circuit-breaker.ts";
+import { NodeGuard } from "./guarded-store.ts";
+
+/** What became of calls, for `stats()`. */
+export interface CallCounts {
+  calls: number;
+  misses: number;
+  faults: number;
+}
+
+/** The guards of all parts of a store, made as keys need them. */
+export class NodeGuards {
+  readonly counts: CallCounts = { calls: 0, misses: 0, faults: 0 };
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #deadlineMs: number;
+  readonly #onStateChange: (change: StateChange) => void;
+  readonly #guards = new Map<string, NodeGuard>();
+
+  constructor(store: Store, clock: Clock, deadlineMs: number, onStateChange: (change: StateChange) => void) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#deadlineMs = deadlineMs;
+    this.#onStateChange = onStateChange;
+  }
+
+  groupOf(key: string): number {
+    return this.#store.groupOf?.(key) ?? 0;
+  }
+
+  guardOf(group: number): NodeGuard {
+    const node = this.#store.nodeOf?.(group) ?? "";
+    return this.#guards.get(node) ?? this.#newGuard(node);
+  }
+
+  /** A bucket could not be read: its callers are decided for, and the store is not to blame. */
+  noteFault(error: SpillwayError): void {
+    this.counts.faults++;
+    publish("spillway:store-error", error);
+  }
+
+  health(): HealthView {
+    const nodes = Array.from(this.#guards, ([node, guard]) => healthOf(node, guard));
+    const warnings = nodes
+      .filter(({ roundTripMs }) => 2 * roundTripMs > this.#deadlineMs)
+      .map(
+        ({ node, roundTripMs }) =>
+          `Round trips to ${this.#nameOf(node)} take up to ${roundTripMs.toFixed(1)} ms: the deadline of ${this.#deadlineMs} ` +
+          "ms should be at least twice that, or calls that only take long count as missed.",
+      );
+    return { degraded: nodes.some(({ state }) => state !== "ready"), nodes, warnings };
+  }
+
+  close(): void {
+    for (const guard of this.#guards.values()) guard.close();
+  }
+
+  #newGuard(node: string): NodeGuard {
+    const guard = new NodeGuard(this.#store, node, this.#clock, this.#deadlineMs, {
+      onBreaker: (_node, after, before) => this.#tell(node, after, before),
+      onMiss: () => {
+        this.counts.misses++;
+      },
+      onFault: (error) => this.noteFault(error),
+      onSent: (calls) => {
+        this.counts.calls += calls;
+      },
+    });
+    this.#guards.set(node, guard);
+    return guard;
+  }
+
+  #tell(node: string, after: BreakerState, before: BreakerState): void {
+    if (after.kind === "open" && before.kind === "closed") this.#change(node, "away", after.reason);
+    else if (after.kind === "closed") this.#change(node, "back", "it answers again");
+  }
+
+  #change(node: string, state: StateChange["state"], reason: string): void {
+    const store = this.#store.name;
+    const message =
+      state === "away"
+        ? `${this.#nameOf(node)} cannot decide (${reason}); this process decides by its share until it is back.`
+        : `${this.#nameOf(node)} decides again.`;
+    const change: StateChange = { store, node, state, reason, message };
+    publish("spillway:state", change);
+    this.#onStateChange(change);
+  }
+
+  #nameOf(node: string): string {
+    return node === "" ? `The store ${this.#store.name}` : `The store ${this.#store.name} at ${node}`;
+  }
+}
+
+function healthOf(node: string, guard: NodeGuard): NodeHealth {
+  const { state, roundTripMs } = guard;
+  if (state.kind === "closed") return { node, state: "ready", reason: undefined, sinceMs: undefined, roundTripMs };
+  const { reason, sinceMs } = state;
+  return { node, state: state.kind === "open" ? "away" : "trying", reason, sinceMs, roundTripMs };
+}

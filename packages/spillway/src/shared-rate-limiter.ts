@@ -1,0 +1,267 @@
+import { LRUCache } from "lru-cache";
+import { allowed, refused, statusOf } from "./decide.ts";
+import type { Decision, PolicyStatus } from "./decision.ts";
+import { invalidKey, SpillwayError } from "./errors.ts";
+import { Backstop } from "./failover/backstop.ts";
+import { asStoreError } from "./failover/guarded-store.ts";
+import { NodeGuards } from "./failover/node-guards.ts";
+import { Lane } from "./lease/lane.ts";
+import { drainMs } from "./lease/lease-budget.ts";
+import { LeaseClient } from "./lease/lease-client.ts";
+import { type ResolvedOptions, resolveLimiterOptions } from "./limiter-options.ts";
+import type { Policy } from "./policy.ts";
+import { type Cost, type PolicySet, resolveCosts } from "./policy-set.ts";
+import type { ConsumeOptions, PeekResult, RateLimiter, RateLimiterOptions } from "./rate-limiter.ts";
+import { Counters, type LimiterStats } from "./stats.ts";
+import type { BucketAddress, PeekReply, Store } from "./stores/store.ts";
+
+/** The longest key, in UTF-16 code units. */
+const LONGEST_KEY = 65_536;
+
+/** The limiter over a store: wires lanes, leases, guards and the backstop together. */
+export class SharedRateLimiter implements RateLimiter {
+  readonly #options: ResolvedOptions;
+  readonly #store: Store;
+  readonly #guards: NodeGuards;
+  readonly #backstop: Backstop;
+  readonly #client: LeaseClient;
+  readonly #lanes: LRUCache<string, Lane>;
+  readonly #counters = new Counters();
+  readonly #refunded = new WeakSet<Decision>();
+  readonly #drains = new Map<PolicySet, number | undefined>();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: RateLimiterOptions) {
+    this.#options = resolveLimiterOptions(options);
+    const { store, clock, deadlineMs, replicas, onStoreFailure, maxKeys, onStateChange } = this.#options;
+    this.#store = store;
+    this.#guards = new NodeGuards(store, clock, deadlineMs, onStateChange);
+    this.#backstop = new Backstop(replicas, onStoreFailure);
+    this.#lanes = new LRUCache({ max: maxKeys });
+    this.#client = new LeaseClient({
+      clock,
+      deadlineMs,
+      groupOf: (key) => this.#guards.groupOf(key),
+      guardOf: (group) => this.#guards.guardOf(group),
+      fallBack: (lane, costs) => this.#degraded(lane, costs),
+      drainMsOf: (set) => this.#drainMsOf(set),
+      decideLocally: (lane, costs) => this.#decideLocally(lane, costs),
+      onBucketFault: (error) => this.#guards.noteFault(error),
+    });
+  }
+
+  consume(key: string, options?: ConsumeOptions): Promise<Decision> {
+    try {
+      const signal = options?.signal;
+      signal?.throwIfAborted();
+      const lane = this.#laneOf(key);
+      const costs = costsOf(options, lane);
+      const decision = this.#decideNow(lane, costs);
+      if (decision !== undefined) return Promise.resolve(this.#counters.decided(decision));
+      return this.#ask(lane, costs, signal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #ask(lane: Lane, costs: readonly number[], signal: AbortSignal | undefined): Promise<Decision> {
+    return new Promise((resolve, reject) => {
+      const caller = this.#client.ask(lane, costs, (decision) => {
+        signal?.removeEventListener("abort", abort);
+        resolve(this.#counters.decided(decision));
+      });
+      const abort = (): void => {
+        caller.abandon();
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  consumeNow(key: string, options?: ConsumeOptions): Decision | undefined {
+    const lane = this.#laneOf(key);
+    const decision = this.#decideNow(lane, costsOf(options, lane));
+    return decision === undefined ? undefined : this.#counters.decided(decision);
+  }
+
+  #decideNow(lane: Lane, costs: readonly number[]): Decision | undefined {
+    // Who waits goes first: a later caller takes no token from under them.
+    const decision = lane.waiting.length === 0 ? this.#decideLocally(lane, costs) : undefined;
+    if (decision !== undefined) {
+      lane.lease?.noteAsked(costs);
+      return decision;
+    }
+    if (this.#store.takeNow !== undefined) return this.#takeNow(lane, costs);
+    if (this.#guards.guardOf(this.#guards.groupOf(lane.key)).isOpen) return this.#degraded(lane, costs);
+    return undefined;
+  }
+
+  #decideLocally(lane: Lane, costs: readonly number[]): Decision | undefined {
+    const decision = lane.lease === undefined ? undefined : this.#spendLease(lane, costs);
+    if (decision !== undefined || lane.denial === undefined) return decision;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (lane.denial.isOver(nowMs)) lane.denial = undefined;
+    return lane.denial?.refuse(lane.key, costs, nowMs);
+  }
+
+  /** Decides from leased tokens if they are enough, and fetches more before they are gone. */
+  #spendLease(lane: Lane, costs: readonly number[]): Decision | undefined {
+    const { lease } = lane;
+    const { clock } = this.#options;
+    const statuses = lease?.spend(costs, clock.monotonicMs(), clock.wallMs());
+    if (lease === undefined || statuses === undefined) return undefined;
+    if (lease.isLow && !lane.posted && !lane.inFlight) this.#client.run(lane, "prefetch");
+    return allowed(lane.key, costs, statuses, "lease");
+  }
+
+  /** One drain time for all policies of a set; none when one of them is too small to lease. */
+  #drainMsOf(set: PolicySet): number | undefined {
+    if (this.#drains.has(set)) return this.#drains.get(set);
+    const drains = set.policies.map((policy) => drainMs(policy, this.#options.maxDrainMs ?? 0));
+    const canLease = this.#options.maxDrainMs !== undefined && !drains.includes(undefined);
+    const drain = canLease ? Math.min(...(drains as number[])) : undefined;
+    this.#drains.set(set, drain);
+    return drain;
+  }
+
+  /** Asks a store that lives in this process. */
+  #takeNow({ key, set }: Lane, costs: readonly number[]): Decision {
+    const charges = costs.map((cost, bucket) => ({ bucket, cost }));
+    const buckets = set.policies.map((policy) => ({ key, policy, report: undefined }));
+    const reply = (this.#store as Required<Store>).takeNow({ buckets, runs: [{ count: 1, charges }] });
+    const admitted = reply.served[0] === 1;
+    const statuses = statusesOf(set.policies, costs, reply);
+    if (!admitted) return refused(key, costs, statuses, "store");
+    return allowed(
+      key,
+      costs,
+      statuses.map((status) => ({ ...status, retryAfterMs: 0 })),
+      "store",
+    );
+  }
+
+  /** A decision without the store: by this process's share, or as the policies say. */
+  #degraded(lane: Lane, costs: readonly number[]): Decision {
+    lane.backstop ??= [];
+    const nowUs = Math.floor(this.#options.clock.monotonicMs() * 1000);
+    return this.#backstop.decide(lane.key, costs, lane.set, lane.backstop, nowUs);
+  }
+
+  async peek(key: string): Promise<PeekResult> {
+    const { set } = this.#laneOf(key);
+    const reply = await this.#inTime(this.#store.peek(addressesOf(key, set.policies)));
+    return { key, policies: statusesOf(set.policies, set.unitCosts, reply) };
+  }
+
+  refund(decision: Decision): Promise<void> {
+    return quietly(this.#refund(decision));
+  }
+
+  async #refund(decision: Decision): Promise<void> {
+    const { allowed: admitted, degraded, key, costs } = decision;
+    if (!admitted || degraded || this.#refunded.has(decision)) return;
+    this.#refunded.add(decision);
+    const lane = this.#laneOf(key);
+    const adjustments = lane.set.policies
+      .map((policy, i) => ({ key, policy, tokens: costs[i] ?? 0 }))
+      .filter(({ tokens }) => tokens > 0);
+    if (adjustments.length === 0) return;
+    await this.#inTime(this.#store.adjust(adjustments));
+    lane.denial = undefined;
+  }
+
+  reset(key: string): Promise<void> {
+    return quietly(this.#reset(key));
+  }
+
+  async #reset(key: string): Promise<void> {
+    const lane = this.#laneOf(key);
+    await this.#inTime(this.#store.reset(addressesOf(key, lane.set.policies)));
+    lane.denial = undefined;
+    lane.backstop = undefined;
+  }
+
+  stats(): LimiterStats {
+    const { allowed: admitted, refused: turnedAway, sources } = this.#counters;
+    const { calls, misses, faults } = this.#guards.counts;
+    const tooSmall = Array.from(this.#drains.keys()).flatMap(({ policies }) =>
+      policies.filter((policy) => drainMs(policy, this.#options.maxDrainMs ?? 0) === undefined).map(({ name }) => name),
+    );
+    return {
+      allowed: admitted,
+      refused: turnedAway,
+      sources: { ...sources },
+      storeCalls: calls,
+      storeMisses: misses,
+      storeFaults: faults,
+      leases: { ...this.#client.counts, tooSmall: Array.from(new Set(tooSmall)) },
+      health: this.#guards.health(),
+      keys: this.#lanes.size,
+      store: this.#store.name,
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#client.close();
+    this.#guards.close();
+    if (this.#options.ownsStore) await this.#store.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #laneOf(key: string): Lane {
+    if (this.#closing !== undefined) throw new SpillwayError("ERR_SPILLWAY_CLOSED", "The limiter is closed.");
+    if (typeof key !== "string") throw invalidKey("a string", key);
+    const known = this.#lanes.get(key);
+    const set = this.#options.policiesOf(key);
+    if (known?.set === set) return known;
+    if (key.length < 1 || key.length > LONGEST_KEY) throw invalidKey(`1 to ${LONGEST_KEY} characters long`, key);
+    const lane = new Lane(key, set);
+    this.#lanes.set(key, lane);
+    return lane;
+  }
+
+  /** Waits for a reply no longer than the deadline. */
+  #inTime<T>(reply: Promise<T>): Promise<T> {
+    const { clock, deadlineMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const message = `The store did not answer within ${deadlineMs} ms.`;
+      const fail = (): void => reject(new SpillwayError("ERR_SPILLWAY_STORE_TIMEOUT", message));
+      const timer = clock.startTimer(fail, deadlineMs, true);
+      void reply
+        .then(resolve, (cause: unknown) => reject(asStoreError(cause)))
+        .finally(() => timer.cancel());
+    });
+  }
+}
+
+function costsOf(options: ConsumeOptions | undefined, lane: Lane): readonly number[] {
+  if (options === undefined || !("cost" in options)) return lane.set.unitCosts;
+  return resolveCosts(options.cost as Cost, lane.set);
+}
+
+function addressesOf(key: string, policies: readonly Policy[]): BucketAddress[] {
+  return policies.map((policy) => ({ key, policy }));
+}
+
+/** @throws SpillwayError when a bucket could not be read. */
+function statusesOf(policies: readonly Policy[], costs: readonly number[], reply: PeekReply): PolicyStatus[] {
+  return policies.map((policy, i) => {
+    const reading = reply.buckets[i];
+    if (reading?.kind !== "state") throw reading?.error ?? new SpillwayError("ERR_SPILLWAY_STORE_REPLY", "No reading.");
+    return statusOf(policy, reading.state, costs[i] as number, reply.nowUs);
+  });
+}
+
+/** A promise that rejects for those who look, and never as an unhandled rejection. */
+function quietly<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
