@@ -73,7 +73,7 @@ describe("durationUs", () => {
       expect.objectContaining({
         code: "ERR_SPILLWAY_INVALID_OPTION",
         message: expect.stringMatching(
-          /^Option period must be a duration from 1 ms to 31622400000 ms \(milliseconds, or text such as .*\), got [^]+\.$/,
+          /^Option period must be a duration from 1 ms to 31622400000 ms \(milliseconds, or text such as .*\), got [\s\S]+\.$/,
         ),
       }),
     );
