@@ -6,7 +6,7 @@
 /** Calls go through; what went wrong lately is remembered. */
 export interface ClosedBreaker {
   readonly kind: "closed";
-  /** Calls in a row whose reply did not come in time. */
+  /** Calls since the last answer whose reply did not come in time. */
   readonly misses: number;
   readonly windowStartMs: number;
   readonly calls: number;
@@ -43,7 +43,7 @@ export type BreakerEvent =
   | { readonly kind: "probe-failed"; readonly reason: string }
   | { readonly kind: "trial-started" };
 
-/** Missed calls in a row that open the breaker, and so the most calls that wait for a store in doubt at one time. */
+/** Missed calls, with no answer between, that open the breaker: so the most that wait for a store in doubt at one time. */
 export const MOST_MISSES = 3;
 const WINDOW_MS = 1000;
 const LEAST_CALLS = 20;
@@ -92,7 +92,7 @@ function whenClosed(state: ClosedBreaker, event: BreakerEvent, nowMs: number, ch
 function whenHalfOpen(state: HalfOpenBreaker, event: BreakerEvent, nowMs: number, chance: number): BreakerState {
   switch (event.kind) {
     case "trial-started":
-      return { ...state, trialMs: nowMs };
+      return state.trialMs === undefined ? { ...state, trialMs: nowMs } : state;
     case "answered":
       return state.trialMs === undefined ? state : newBreaker(nowMs);
     case "missed":
