@@ -27,7 +27,10 @@ export function allowed(
   source: DecisionSource,
 ): AllowedDecision {
   let binding = policies[0] as PolicyStatus;
-  for (const status of policies) if (status.remaining < binding.remaining) binding = status;
+  for (let i = 1; i < policies.length; i++) {
+    const status = policies[i] as PolicyStatus;
+    if (status.remaining < binding.remaining) binding = status;
+  }
   return {
     allowed: true,
     key,
@@ -50,7 +53,10 @@ export function refused(
   source: DecisionSource,
 ): RefusedDecision {
   let binding = policies[0] as PolicyStatus;
-  for (const status of policies) if (status.retryAfterMs > binding.retryAfterMs) binding = status;
+  for (let i = 1; i < policies.length; i++) {
+    const status = policies[i] as PolicyStatus;
+    if (status.retryAfterMs > binding.retryAfterMs) binding = status;
+  }
   return {
     allowed: false,
     key,

@@ -61,17 +61,18 @@ export class LaneLease {
   /** Spends the costs from all shelves, or from none when one is short. Returns how the policies then stand. */
   spend(costs: readonly number[], monotonicMs: number, wallMs: number): PolicyStatus[] | undefined {
     const views = this.#views;
+    const shelves = this.#shelves;
     if (views === undefined) return undefined;
     for (let i = 0; i < costs.length; i++) {
       const cost = costs[i] as number;
-      if (cost > 0 && (this.#shelves[i] as Shelf).spendable(monotonicMs, wallMs) < cost) return undefined;
+      if (cost > 0 && (shelves[i] as Shelf).spendable(monotonicMs, wallMs) < cost) return undefined;
     }
     this.#lastSpentMs = monotonicMs;
-    return views.map((view, i) => {
-      const shelf = this.#shelves[i] as Shelf;
-      shelf.spend(costs[i] as number);
-      return { ...view, remaining: view.remaining + shelf.held };
-    });
+    const first = spendOne(shelves[0] as Shelf, views[0] as PolicyStatus, costs[0] as number);
+    const statuses = [first];
+    for (let i = 1; i < costs.length; i++)
+      statuses.push(spendOne(shelves[i] as Shelf, views[i] as PolicyStatus, costs[i] as number));
+    return statuses;
   }
 
   /** Whether it is time to fetch more before a shelf runs dry. */
@@ -137,4 +138,18 @@ export class LaneLease {
     if (views.length === this.#shelves.length) this.#views = views;
     this.#lastSpentMs = Math.max(this.#lastSpentMs, sent.monotonicMs);
   }
+}
+
+/** Fields one by one: this runs for every lease hit, and a spread costs more than all the rest. */
+function spendOne(shelf: Shelf, view: PolicyStatus, cost: number): PolicyStatus {
+  shelf.spend(cost);
+  return {
+    policy: view.policy,
+    limit: view.limit,
+    periodMs: view.periodMs,
+    remaining: view.remaining + shelf.held,
+    refillAfterMs: view.refillAfterMs,
+    resetAfterMs: view.resetAfterMs,
+    retryAfterMs: 0,
+  };
 }

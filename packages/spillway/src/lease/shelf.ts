@@ -10,9 +10,11 @@ export interface Instant {
 /** Tokens of one lease. */
 interface Parcel {
   readonly id: number;
-  lifeMs: number;
-  /** When the call that granted the newest of them was sent. */
-  sent: Instant;
+  /** Counted from when the call that granted the newest of them was sent; over when either clock says so, or both disagree. */
+  overMonotonicMs: number;
+  overWallMs: number;
+  clockOffsetMs: number;
+  clockToleranceMs: number;
   left: number;
   /** Spent and not yet reported. */
   spent: number;
@@ -50,8 +52,9 @@ export class Shelf {
 
   /** Sets aside what is too old, and says what can be spent now. */
   spendable(monotonicMs: number, wallMs: number): number {
-    for (let i = 0; i < this.#parcels.length; i++) {
-      const parcel = this.#parcels[i] as Parcel;
+    const parcels = this.#parcels;
+    for (let i = 0; i < parcels.length; i++) {
+      const parcel = parcels[i] as Parcel;
       if (parcel.left > 0 && isOver(parcel, monotonicMs, wallMs)) {
         parcel.stale += parcel.left;
         this.#counts.expired += parcel.left;
@@ -78,14 +81,18 @@ export class Shelf {
 
   /** Takes a grant. Tokens that join a lease share its death in the store, which a grant only ever puts off. */
   add(id: number, tokens: number, lifeMs: number, sent: Instant): void {
-    const last = this.#parcels.at(-1);
     this.#counts.leased += tokens;
     this.#held += tokens;
-    if (last?.id === id) {
-      last.left += tokens;
-      last.sent = sent;
-      last.lifeMs = lifeMs;
-    } else this.#parcels.push({ id, lifeMs, sent, left: tokens, spent: 0, stale: 0 });
+    let parcel = this.#parcels.at(-1);
+    if (parcel?.id !== id) {
+      parcel = { id, left: 0, spent: 0, stale: 0, ...UNDATED };
+      this.#parcels.push(parcel);
+    }
+    parcel.left += tokens;
+    parcel.overMonotonicMs = sent.monotonicMs + spendLifeMs(lifeMs);
+    parcel.overWallMs = sent.wallMs + spendLifeMs(lifeMs);
+    parcel.clockOffsetMs = sent.wallMs - sent.monotonicMs;
+    parcel.clockToleranceMs = clockToleranceMs(lifeMs);
   }
 
   /**
@@ -112,9 +119,14 @@ export class Shelf {
   }
 }
 
-function isOver({ sent, lifeMs }: Parcel, monotonicMs: number, wallMs: number): boolean {
-  const monotonicAge = monotonicMs - sent.monotonicMs;
-  const wallAge = wallMs - sent.wallMs;
-  const oldest = spendLifeMs(lifeMs);
-  return monotonicAge >= oldest || wallAge >= oldest || Math.abs(monotonicAge - wallAge) > clockToleranceMs(lifeMs);
+const UNDATED = { overMonotonicMs: 0, overWallMs: 0, clockOffsetMs: 0, clockToleranceMs: 0 };
+
+function isOver(parcel: Parcel, monotonicMs: number, wallMs: number): boolean {
+  const parted = wallMs - monotonicMs - parcel.clockOffsetMs;
+  return (
+    monotonicMs >= parcel.overMonotonicMs ||
+    wallMs >= parcel.overWallMs ||
+    parted > parcel.clockToleranceMs ||
+    parted < -parcel.clockToleranceMs
+  );
 }
