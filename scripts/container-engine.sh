@@ -12,6 +12,8 @@ ENGINE_READY_WITHIN_S=30
 ENGINE_CALL_WITHIN_S=60
 ENGINE_STOP_WITHIN_S=20
 ENGINE_IMAGE=spillway-redis:local
+ENGINE_BRIDGE=docker0
+ENGINE_BRIDGE_IS_OURS=
 ENGINE_PID=
 
 engine_say() { printf 'container engine: %s\n' "$*" >&2; }
@@ -23,6 +25,7 @@ engine_start() {
   command -v dockerd >/dev/null || { engine_say "there is no dockerd"; return 1; }
   command -v docker >/dev/null || { engine_say "there is no docker client"; return 1; }
   mkdir -p "$folder"
+  [ -e "/sys/class/net/$ENGINE_BRIDGE" ] || ENGINE_BRIDGE_IS_OURS=yes
   # Own folders and socket, so that an engine of the machine's own is neither used nor disturbed. Ports are published by
   # docker's own proxy on the loopback interface, which needs no firewall rules.
   dockerd --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/dockerd.pid" \
@@ -95,4 +98,6 @@ engine_stop() {
   fi
   wait "$ENGINE_PID" 2>/dev/null
   ENGINE_PID=
+  [ -z "$ENGINE_BRIDGE_IS_OURS" ] || ip link delete "$ENGINE_BRIDGE" 2>/dev/null
+  return 0
 }

@@ -1,5 +1,8 @@
 import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "./eventually.ts";
@@ -152,13 +155,21 @@ describe("a process that starts a Redis", () => {
   });
 
   it.skipIf(process.platform !== "linux")("takes its server with it even when it is killed", async () => {
+    // A killed process removes no temporary folder, so this one's lies in a folder that the test removes.
+    const folder = mkdtempSync(join(tmpdir(), "spillway-test-"));
     const child = spawn(process.execPath, ["--input-type=module", "-e", script, "wait"], {
       stdio: ["ignore", "pipe", 2],
+      env: { ...process.env, TMPDIR: folder },
     });
-    const pid = Number(await new Promise((resolve) => child.stdout?.once("data", resolve)));
-    expect(isAlive(pid)).toBe(true);
-    child.kill("SIGKILL");
-    await eventually(() => !isAlive(pid), { withinMs: SOON_MS });
+    try {
+      const pid = Number(await new Promise((resolve) => child.stdout?.once("data", resolve)));
+      expect(isAlive(pid)).toBe(true);
+      child.kill("SIGKILL");
+      await eventually(() => !isAlive(pid), { withinMs: SOON_MS });
+    } finally {
+      child.kill("SIGKILL");
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 
