@@ -91,9 +91,8 @@ async function perform(store: MemoryStore, method: string, args: unknown): Promi
   }
 }
 
-/** A worker that is gone needs no answer. */
 function send(worker: Worker, reply: ReplyMessage): void {
-  if (worker.isConnected()) worker.send(reply, () => {});
+  worker.send(reply, () => {}); // A worker that is gone needs no answer; without a callback it would be an error event.
 }
 
 function misplaced(message: string): SpillwayError {
