@@ -6,7 +6,6 @@ import {
   copyOf,
 } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { escrowed } from "../../packages/spillway/src/algorithms/token-bucket.ts";
-import type { Policy } from "../../packages/spillway/src/policy.ts";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
 import type {
   Adjustment,
@@ -176,31 +175,24 @@ function show(shape: BucketShape): string {
 /** The part of a state that replies carry. */
 function readingOf(state: BucketState | undefined, lease?: LeaseGrant, report?: LeaseReport): ModelReading {
   if (state === undefined) return { kind: "fault" };
-  if (state.kind === "fixed-window") return { kind: "state", state: copyOf(state), lease: undefined };
-  const told = copyOf(state);
-  assert.ok(told.kind === "token-bucket");
-  told.demand = 0;
-  const isShort = report === undefined && escrowed(told) === 0;
-  for (const escrow of [told.older, told.newer]) {
-    escrow.id = 0;
-    if (isShort) escrow.deathUs = 0;
-  }
-  return { kind: "state", state: told, lease: report === undefined ? undefined : lease };
+  const isAnswered = report !== undefined && state.kind === "token-bucket";
+  return { kind: "state", state: copyOf(state), lease: isAnswered ? lease : undefined };
 }
 
-/** The same part of a store's reading; the longest time to full is known to the store alone. */
-export function toldBy(
-  reading: ModelReading | { readonly kind: "fault"; readonly error: Error },
-  policy: Policy,
-): ModelReading {
+/**
+ * A reading without what replies do not tell: demand, ids of leases, the death of what is dead already, and the longest time
+ * to full, which is known to the store alone.
+ */
+export function told(reading: ModelReading | { readonly kind: "fault"; readonly error: Error }): ModelReading {
   if (reading.kind === "fault") return { kind: "fault" };
   const state = copyOf(reading.state);
   if (state.kind === "token-bucket") {
     state.demand = 0;
-    assert.ok(policy.shape.kind === "token-bucket");
-    state.fullUs = policy.shape.fullUs;
-    state.older.id = 0;
-    state.newer.id = 0;
+    state.fullUs = 0;
+    for (const escrow of [state.older, state.newer]) {
+      escrow.id = 0;
+      if (escrow.tokens === 0) escrow.deathUs = 0;
+    }
   }
   return { kind: "state", state, lease: reading.lease };
 }

@@ -47,9 +47,18 @@ export async function runModel({ setups, plans, open, ...options }: ModelRun): P
       endOnFailure: options.endOnFailure ?? false,
       interruptAfterTimeLimit: 60_000,
     });
-    if (details.failed) return { steps, failure: await fc.asyncDefaultReportMessage(details) };
+    if (details.failed) return { steps, failure: await describeFailure(details) };
   }
   return { steps, failure: undefined };
+}
+
+/** The run, and the first difference in it. */
+async function describeFailure(
+  details: fc.RunDetails<[Setup, Iterable<fc.AsyncCommand<World, World>>]>,
+): Promise<string> {
+  const { errorInstance } = details;
+  const difference = errorInstance instanceof Error ? `${errorInstance.name}: ${errorInstance.message}` : errorInstance;
+  return `${await fc.asyncDefaultReportMessage(details)}\n${difference}`;
 }
 
 /** Fails with the shortest run that shows a difference, and the seed that finds it again. */

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
 import { decodePeek, decodeTake } from "../../packages/spillway/src/stores/redis/reply-decoding.ts";
-import * as scripts from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
+import { adjust, peek, reset, take } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
 import {
   encodeAddresses,
   encodeAdjustments,
@@ -81,8 +81,8 @@ export class TimedRedisStore implements Store {
     change = (text: string): string => text,
   ): Promise<(prefix: string, nowUs: number) => TimedRedisStore> {
     const sha1 = new Map<ScriptName, string>();
-    for (const name of ["take", "peek", "adjust", "reset"] as const) {
-      sha1.set(name, String(await client.script("LOAD", PRELUDE + change(scripts[name].text))));
+    for (const { name, text } of [take, peek, adjust, reset]) {
+      sha1.set(name as ScriptName, String(await client.script("LOAD", PRELUDE + change(text))));
     }
     return (prefix, nowUs) => new TimedRedisStore(client, sha1, prefix, nowUs);
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { algorithmOf } from "../../packages/spillway/src/algorithms/bucket.ts";
-import type { Policy } from "../../packages/spillway/src/policy.ts";
+import { type Policy, resolvePolicy } from "../../packages/spillway/src/policy.ts";
 import type {
   BucketAddress,
   LeaseReport,
@@ -9,8 +9,9 @@ import type {
   TakeCall,
   TakeReply,
 } from "../../packages/spillway/src/stores/store.ts";
-import { type ModelReading, type ModelReply, ModelStore, toldBy } from "./model-store.ts";
+import { type ModelReply, ModelStore, told } from "./model-store.ts";
 import type { BucketPlan, CostPlan, GapPlan, ReportPlan } from "./plans.ts";
+import type { Setup } from "./setups.ts";
 import type { RedisRecord } from "./timed-redis.ts";
 
 /** A store and what only its test can do to it. */
@@ -43,10 +44,10 @@ export class World {
   readonly #policies: readonly (readonly Policy[])[];
   readonly #leases: KnownLease[] = [];
 
-  constructor(driver: Driver, policies: readonly (readonly Policy[])[]) {
+  constructor(driver: Driver, setup: Setup) {
     this.driver = driver;
     this.model = new ModelStore(driver.prefix, driver.expires);
-    this.#policies = policies;
+    this.#policies = setup.map((configs) => configs.map((options) => resolvePolicy(options, options.name)));
   }
 
   get store(): Store {
@@ -80,7 +81,7 @@ export class World {
         return Math.max(0, plan.ticks * (shape.kind === "token-bucket" ? shape.tickUs : shape.periodUs) + plan.offUs);
       case "key expires": {
         const deathMs = this.model.deathMsOf(address);
-        return deathMs === undefined ? 0 : Math.max(0, (deathMs + plan.offMs) * 1000 - nowUs);
+        return deathMs === undefined || !this.driver.expires ? 0 : Math.max(0, (deathMs + plan.offMs) * 1000 - nowUs);
       }
       default: {
         const state = this.model.stateAt(address, nowUs);
@@ -122,7 +123,7 @@ export class World {
 
   async take(call: TakeCall): Promise<TakeReply> {
     const reply = await this.store.take(call);
-    this.#compare(reply, this.model.take(call, reply.nowUs), call.buckets);
+    this.#compare(reply, this.model.take(call, reply.nowUs));
     for (const [index, reading] of reply.buckets.entries()) {
       const { key, policy } = call.buckets[index] as BucketAddress;
       if (reading.kind === "state" && reading.lease !== undefined && reading.lease.tokens > 0)
@@ -133,27 +134,26 @@ export class World {
 
   async peek(addresses: readonly BucketAddress[]): Promise<void> {
     const reply = await this.store.peek(addresses);
-    this.#compare(reply, this.model.peek(addresses, reply.nowUs), addresses);
+    this.#compare(reply, this.model.peek(addresses, reply.nowUs));
   }
 
   async adjust(address: BucketAddress, tokens: number): Promise<void> {
     const adjustments = [{ ...address, tokens }];
     const reply = await this.store.adjust(adjustments);
-    this.#compare(reply, this.model.adjust(adjustments, reply.nowUs), adjustments);
+    this.#compare(reply, this.model.adjust(adjustments, reply.nowUs));
   }
 
-  /** The store tells no time of a reset, so only where the clock stands still the model can follow. */
+  /** The store tells no time of a reset, so the model can follow only where the clock stands still. */
   async reset(address: BucketAddress): Promise<void> {
     await this.store.reset([address]);
     this.model.reset([address], this.driver.nowUs());
   }
 
-  #compare(reply: PeekReply | TakeReply, expected: ModelReply, addresses: readonly BucketAddress[]): void {
-    const buckets = reply.buckets.map((reading, i): ModelReading => toldBy(reading, addresses[i]?.policy as Policy));
-    const wanted = expected.buckets.map((reading, i): ModelReading => toldBy(reading, addresses[i]?.policy as Policy));
+  #compare(reply: PeekReply | TakeReply, expected: ModelReply): void {
+    const served = "served" in reply ? reply.served : undefined;
     assert.deepEqual(
-      { buckets, served: "served" in reply ? reply.served : undefined },
-      { buckets: wanted, served: expected.served },
+      { buckets: reply.buckets.map(told), served },
+      { buckets: expected.buckets.map(told), served: expected.served },
     );
   }
 

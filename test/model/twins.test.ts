@@ -1,0 +1,70 @@
+import { type RedisServer, startRedisServer } from "@spillway/testkit";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runModel } from "./run-model.ts";
+import { setups } from "./setups.ts";
+import { openTimed } from "./timed-driver.ts";
+import { TimedRedisStore } from "./timed-redis.ts";
+import { TWINS, type Twin } from "./twins.ts";
+
+const MOST_STEPS = 20_000;
+
+let server: RedisServer;
+let client: Redis;
+beforeAll(async () => {
+  server = await startRedisServer();
+  client = new Redis(server.url);
+});
+afterAll(async () => {
+  client?.disconnect();
+  await server?.stop();
+});
+
+/** Makes the mistake in each script that has the text; it is an error when none has. */
+function mistaken({ edits, mistake }: Twin): (text: string) => string {
+  const made = new Set<string>();
+  return (text) => {
+    let changed = text;
+    for (const [shipped, instead] of edits) {
+      if (changed.includes(shipped)) made.add(shipped);
+      changed = changed.replaceAll(shipped, instead);
+    }
+    if (text.startsWith("-- spillway: take") && made.size < edits.length)
+      throw new Error(`The scripts no longer have the text in which "${mistake}" could be put.`);
+    return changed;
+  };
+}
+
+describe("the model test finds a script in which", () => {
+  it.each(TWINS.map((twin) => [twin.mistake, twin] as const))("%s", { timeout: 120_000 }, async (mistake, twin) => {
+    const openStore = await TimedRedisStore.load(client, mistaken(twin));
+    const { failure, steps } = await runModel({
+      name: mistake,
+      setups: setups("token-bucket"),
+      plans: { leases: twin.leases, moods: ["busy", "idle", "backward"] },
+      open: () => openTimed(openStore),
+      steps: MOST_STEPS,
+      endOnFailure: true,
+    });
+    expect(failure, `no difference in ${steps} steps`).toBeDefined();
+    // A script that does not run at all would be found by any test.
+    expect(failure).not.toMatch(/user_script|ReplyError/);
+  });
+});
+
+it("a difference is shown as the shortest run that has one, step by step", { timeout: 120_000 }, async () => {
+  const twin = TWINS.find(({ mistake }) => mistake.startsWith("an ask is served in part")) as Twin;
+  const openStore = await TimedRedisStore.load(client, mistaken(twin));
+  const { failure } = await runModel({
+    name: twin.mistake,
+    setups: setups("token-bucket"),
+    plans: { leases: false, moods: ["busy"] },
+    open: () => openTimed(openStore),
+    steps: MOST_STEPS,
+    seed: 1,
+  });
+  expect(failure).toMatch(/seed: \d+, path: "/);
+  const steps = (failure ?? "").split("\n").filter((line) => /^ +[+-]\d+ us: /.test(line));
+  expect(steps.length).toBeLessThanOrEqual(4);
+  expect(steps.join("\n")).toMatch(/\+\d+ us: take from #0 key-\d\/(first|second)\(.*\): \d+ x \d+ of #0/);
+});

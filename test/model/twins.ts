@@ -1,0 +1,83 @@
+/** A script with one mistake in it, which the model test must find. */
+export interface Twin {
+  readonly mistake: string;
+  readonly leases: boolean;
+  /** Text of a shipped script, and what stands there instead. */
+  readonly edits: readonly (readonly [shipped: string, instead: string])[];
+}
+
+/** Settles into the stored value before it is read, and so before it is refilled. */
+const SETTLE_FIRST = `
+local function settled_first(value, number, slot, units_per_token, burst)
+  if number > 0 or not value or string.byte(value) ~= 2 then return value end
+  local level, time_us, scale, full_us, older, older_id, older_us, newer, newer_id, newer_us, demand =
+    struct.unpack('<ddddddddddd', value, 2)
+  for s = slot + 5, slot + 2 + 3 * ARGV[slot + 4], 3 do
+    level, older, newer = settled_lease(ARGV[s] + 0, ARGV[s + 1] + 0, ARGV[s + 2] + 0, level, older, older_id,
+      newer, newer_id, units_per_token, burst)
+  end
+  return struct.pack('<Bddddddddddd', 2, level, time_us, scale, full_us, older, older_id, older_us, newer, newer_id,
+    newer_us, demand)
+end
+local argv = ARGV
+`;
+
+export const TWINS: readonly Twin[] = [
+  {
+    mistake: "leases are settled before the bucket is refilled",
+    leases: true,
+    edits: [
+      ["local argv = ARGV\n", SETTLE_FIRST],
+      [
+        "read_token_bucket(value, call_us, units_per_token, policy[3], policy[4], burst)",
+        "read_token_bucket(settled_first(value, number, slot, units_per_token, burst), call_us, units_per_token, policy[3], policy[4], burst)",
+      ],
+      ["for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do", "for s = 1, 0 do"],
+    ],
+  },
+  {
+    mistake: "a key expires without regard to the life of its escrow",
+    leases: true,
+    edits: [["token_bucket_expiry_ms(full_us, level, escrow_us))", "token_bucket_expiry_ms(full_us, level, 0))"]],
+  },
+  {
+    mistake: "a policy with a shorter time to full shortens the life of a bucket that knew a longer one",
+    leases: false,
+    edits: [["if longest_us > full_us then full_us = longest_us end", ""]],
+  },
+  {
+    mistake: "a level is read in the units of another policy",
+    leases: false,
+    edits: [["if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end", ""]],
+  },
+  {
+    mistake: "a stored time ahead of the clock is left there",
+    leases: false,
+    edits: [["if call_us < time_us then time_us = call_us end", ""]],
+  },
+  {
+    mistake: "refill does not stop for what is out on lease",
+    leases: true,
+    edits: [["math.max(0, capacity - (older + newer) * units_per_token)", "capacity"]],
+  },
+  {
+    mistake: "the time goes through text",
+    leases: false,
+    edits: [["return time[1] * 1000000 + time[2]", "return tonumber(tostring(time[1] * 1000000 + time[2]))"]],
+  },
+  {
+    mistake: "lease ids repeat when the clock goes back",
+    leases: true,
+    edits: [["math.max(call_us, last_id + 1)", "call_us"]],
+  },
+  {
+    mistake: "a part of a tick is lost at each call",
+    leases: false,
+    edits: [["return level, time_us + ticks * tick_us", "return level, at_us"]],
+  },
+  {
+    mistake: "an ask is served in part",
+    leases: false,
+    edits: [["level = level - served * cost_units", "level = math.max(0, level - (ARGV[6] + 0) * cost_units)"]],
+  },
+];
