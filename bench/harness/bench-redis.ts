@@ -16,12 +16,17 @@ export type ClientOptions = Pick<
 /** A Redis that belongs to this run alone: it is emptied between rounds. */
 export class BenchRedis {
   readonly url: string;
+  readonly host: string;
+  readonly port: number;
   readonly version: string;
   readonly #control: Redis;
   readonly #end: () => Promise<void>;
 
   private constructor(url: string, version: string, control: Redis, end: () => Promise<void>) {
     this.url = url;
+    const { hostname, port } = new URL(url);
+    this.host = hostname;
+    this.port = Number(port);
     this.version = version;
     this.#control = control;
     this.#end = end;

@@ -1,5 +1,9 @@
 import type { Question } from "../harness/question.ts";
 import { coldKeys } from "./cold-keys.ts";
+import { memory } from "./memory.ts";
+import { oneKey } from "./one-key.ts";
+import { refusedKey } from "./refused-key.ts";
+import { scriptCost } from "./script-cost.ts";
 
 /** In the order in which `npm run bench` asks them. */
-export const QUESTIONS: readonly Question[] = [coldKeys];
+export const QUESTIONS: readonly Question[] = [coldKeys, oneKey, refusedKey, scriptCost, memory];
