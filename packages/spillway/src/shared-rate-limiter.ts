@@ -142,8 +142,9 @@ export class SharedRateLimiter implements RateLimiter {
 
   /** A decision without the store: by this process's share, or as the policies say. */
   #degraded(lane: Lane, costs: readonly number[]): Decision {
-    lane.backstop ??= [];
-    const nowUs = Math.floor(this.#options.clock.monotonicMs() * 1000);
+    const nowMs = this.#options.clock.monotonicMs();
+    const nowUs = Math.floor(nowMs * 1000);
+    lane.backstop ??= this.#backstop.open(lane.set, (nowMs - lane.decidedMs) * 1000, nowUs);
     return this.#backstop.decide(lane.key, costs, lane.set, lane.backstop, nowUs);
   }
 

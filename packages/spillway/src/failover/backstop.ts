@@ -15,11 +15,16 @@ export function backstopPolicy(policy: Policy, replicas: number): Policy {
 }
 
 function backstopShape({ shape, limit, periodUs }: Policy, replicas: number): BucketShape {
-  if (shape.kind === "fixed-window") return { ...shape, limit: Math.max(1, Math.floor(limit / replicas)) };
+  // This process's clock does not know where windows of the store begin: a share lasts a period from its first use.
+  if (shape.kind === "fixed-window")
+    return { ...shape, limit: Math.max(1, Math.floor(limit / replicas)), aligned: false };
   return tokenBucketShape(limit, periodUs * replicas, Math.max(1, shape.burst / replicas));
 }
 
-/** Decides for this process alone. Refusals are free and policies are charged together, as in the store. */
+/**
+ * Decides for this process alone. Refusals are free and policies are charged together, as in the store; and a cost that could
+ * never fit is refused for good in every mode.
+ */
 export class Backstop {
   readonly #replicas: number;
   readonly #defaultMode: StoreFailureMode;
@@ -30,21 +35,36 @@ export class Backstop {
     this.#defaultMode = defaultMode;
   }
 
-  /** @param buckets of this key, filled in at its first decision. */
+  /**
+   * What a key starts an outage with. One that the store has just decided for starts empty, so that going over to the shares
+   * and back adds no burst; one that nobody here has seen for as long as it takes to fill starts with its share of the burst.
+   * @param quietUs since the store last decided for the key; `Infinity` when it never did.
+   */
+  open(set: PolicySet, quietUs: number, nowUs: number): BackstopBuckets {
+    return set.policies.map((policy) => {
+      const { shape } = this.#shareOf(policy);
+      const state = algorithmOf(shape).open(shape, nowUs);
+      if (state.kind === "token-bucket" && policy.shape.kind === "token-bucket" && quietUs < policy.shape.fullUs)
+        state.level = 0;
+      return state;
+    });
+  }
+
+  /** @param buckets of this key, as `open` made them. */
   decide(key: string, costs: readonly number[], set: PolicySet, buckets: BackstopBuckets, nowUs: number): Decision {
     const shares = set.policies.map((policy) => this.#shareOf(policy));
-    for (const [index, { shape }] of shares.entries()) {
-      const state = (buckets[index] ??= algorithmOf(shape).open(shape, nowUs));
-      algorithmOf(shape).advance(state, shape, nowUs);
-    }
-    const refusals = shares.map((share, index) => this.#refuses(share, buckets[index], costs[index] as number));
+    for (const [index, { shape }] of shares.entries())
+      algorithmOf(shape).advance(buckets[index] as BucketState, shape, nowUs);
+    const never = costs.map((cost, index) => cost > (set.policies[index] as Policy).capacity);
+    const refusals = shares.map(
+      (share, index) => never[index] || this.#refuses(share, buckets[index], costs[index] as number),
+    );
     const admitted = !refusals.includes(true);
     if (admitted) this.#charge(shares, costs, buckets);
     const statuses = shares.map((share, index) =>
       told(statusOf(share, buckets[index] as BucketState, costs[index] as number, nowUs), refusals[index] === true),
     );
     if (admitted) return allowed(key, costs, statuses, this.#sourceOf(shares));
-    const never = costs.map((cost, index) => cost > (set.policies[index] as Policy).capacity);
     const final = statuses.map((status, index) => (never[index] ? { ...status, retryAfterMs: Infinity } : status));
     return refused(key, costs, final, this.#modeOf(shares[refusals.indexOf(true)] as Policy));
   }

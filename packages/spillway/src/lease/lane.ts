@@ -21,7 +21,10 @@ export class Lane {
   lastAskedMs: number = Number.NEGATIVE_INFINITY;
   lease: LaneLease | undefined;
   denial: Denial | undefined;
+  /** In use while the store cannot answer; let go when it answers again. */
   backstop: BackstopBuckets | undefined;
+  /** When the store last decided for this key. */
+  decidedMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(key: string, set: PolicySet) {
     this.key = key;

@@ -127,6 +127,8 @@ function readingsOf(
 function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, context: SettleContext): void {
   const { lane, firstRun, runs } = part;
   const states = readings.map(({ state }) => state);
+  lane.decidedMs = context.now.monotonicMs;
+  lane.backstop = undefined;
   const isRefused = (callers: readonly Caller[], r: number): boolean =>
     (reply.served[firstRun + r] as number) < callers.length;
   const anyRefused = runs.some(isRefused);

@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { anyRate, anyScale, DAY_US, SECOND_US } from "../algorithms/test-support.ts";
+import type { Decision } from "../decision.ts";
+import type { PolicyOptions, StoreFailureMode } from "../policy.ts";
+import { type PolicySet, policyResolver } from "../policy-set.ts";
+import { Backstop, type BackstopBuckets } from "./backstop.ts";
+
+const BUCKET: PolicyOptions = { name: "bucket", limit: 100, period: "1s", burst: 20 };
+const WINDOW: PolicyOptions = { name: "window", limit: 60, period: "1m", algorithm: "fixed-window" };
+
+/** One process's backstop for one key; times are from its start. */
+class Process {
+  readonly #backstop: Backstop;
+  readonly #set: PolicySet;
+  #buckets: BackstopBuckets | undefined;
+
+  constructor(policies: PolicyOptions | PolicyOptions[], replicas = 1, mode: StoreFailureMode = "backstop") {
+    this.#backstop = new Backstop(replicas, mode);
+    this.#set = policyResolver(policies)("key");
+  }
+
+  ask(us: number, ...costs: number[]): Decision {
+    this.#buckets ??= this.#backstop.open(this.#set, Number.POSITIVE_INFINITY, us);
+    return this.#backstop.decide("key", costs, this.#set, this.#buckets, us);
+  }
+
+  /** Tokens that go in when everything is taken at once, at each time. */
+  drain(times: readonly number[], cost = 1): number {
+    let admitted = 0;
+    for (const us of times) while (this.ask(us, cost).allowed) admitted += cost;
+    return admitted;
+  }
+}
+
+describe("shares of a backstop", () => {
+  it("sum to at most burst + rate x time of a token bucket, for any rate and up to 50 replicas", () => {
+    const anyCase = fc.record({
+      rate: anyRate,
+      replicas: fc.integer({ min: 1, max: 50 }),
+      times: fc.array(anyScale(0, 60 * DAY_US), { minLength: 1, maxLength: 6 }),
+    });
+    fc.assert(
+      fc.property(anyCase, ({ rate: { limit, periodUs, burst }, replicas, times }) => {
+        fc.pre(burst >= replicas && burst <= 1000);
+        const policy = { name: "bucket", limit, period: periodUs / 1000, burst };
+        const inOrder = times.toSorted((a, b) => a - b);
+        const total = replicas * new Process(policy, replicas).drain(inOrder);
+        const elapsedUs = (inOrder.at(-1) as number) - (inOrder[0] as number);
+        // total <= burst + limit x elapsed / period, without a fraction
+        expect(BigInt(total - burst) * BigInt(periodUs) <= BigInt(limit) * BigInt(elapsedUs)).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("sum to at most the limit of a window, for up to 50 replicas", () => {
+    for (let replicas = 1; replicas <= 50; replicas++) {
+      const admitted = new Process(WINDOW, replicas).drain([0, 59 * SECOND_US]);
+      expect(admitted * replicas).toBeLessThanOrEqual(60);
+      expect(admitted * replicas).toBeGreaterThan(60 - replicas);
+    }
+  });
+
+  it("are one token at least, so that the first caller of a key goes in", () => {
+    expect(new Process({ ...BUCKET, burst: 2 }, 50).drain([0])).toBe(1);
+    expect(new Process({ ...WINDOW, limit: 2 }, 50).drain([0])).toBe(1);
+  });
+
+  it("of a token bucket start empty for a key that the store decided for within the time to full", () => {
+    const drained = (quietUs: number): number => new Process(BUCKET, 2, "backstop", quietUs).drain([0]);
+    expect([drained(0), drained(199_999), drained(200_000)]).toEqual([0, 0, 10]);
+    expect(new Process(BUCKET, 2, "backstop", 0).drain([0, 100_000])).toBe(5);
+  });
+
+  it("are whole, whatever the number of replicas", () => {
+    const process = new Process(BUCKET, 3);
+    expect(process.drain([0])).toBe(6);
+    expect(process.drain([SECOND_US])).toBe(6);
+    expect(process.ask(10 * SECOND_US, 0)).toMatchObject({ remaining: 6, resetAfterMs: 0 });
+  });
+
+  it("of a window last a period from their first use, wherever the clock stands", () => {
+    const process = new Process({ ...WINDOW, windowStart: "aligned" });
+    expect(process.drain([59 * SECOND_US])).toBe(60);
+    expect(process.drain([118 * SECOND_US])).toBe(0);
+    expect(process.drain([119 * SECOND_US])).toBe(60);
+  });
+});
+
+describe("a decision of the backstop", () => {
+  it("says that it is degraded and how the share stands", () => {
+    expect(new Process(BUCKET, 2).ask(0, 4)).toMatchObject({
+      allowed: true,
+      key: "key",
+      costs: [4],
+      policy: "bucket",
+      limit: 100,
+      remaining: 6,
+      source: "backstop",
+      degraded: true,
+      policies: [{ policy: "bucket", remaining: 6, retryAfterMs: 0 }],
+    });
+  });
+
+  it("refuses what the share lacks, takes nothing for it and says when to come back", () => {
+    const process = new Process(BUCKET, 2);
+    process.ask(0, 10);
+    const refused = process.ask(0, 3);
+    expect(refused).toMatchObject({
+      allowed: false,
+      reason: "limited",
+      remaining: 0,
+      retryAfterMs: 60,
+      source: "backstop",
+      degraded: true,
+    });
+    expect(process.ask(59_999, 3).allowed).toBe(false);
+    expect(process.ask(60_000, 3).allowed).toBe(true);
+  });
+
+  it("charges all policies or none (C25 c)", () => {
+    const process = new Process([WINDOW, { ...BUCKET, burst: 1 }]);
+    expect(process.ask(0, 1, 1)).toMatchObject({ allowed: true, policies: [{ remaining: 59 }, { remaining: 0 }] });
+    expect(process.ask(0, 1, 1)).toMatchObject({
+      allowed: false,
+      policy: "bucket",
+      policies: [
+        { remaining: 59, retryAfterMs: 0 },
+        { remaining: 0, retryAfterMs: 10 },
+      ],
+    });
+  });
+
+  it("tells a cost that fits the policy but not the share to look again for the store in a second", () => {
+    expect(new Process(BUCKET, 10).ask(0, 5)).toMatchObject({
+      allowed: false,
+      reason: "limited",
+      retryAfterMs: 1000,
+      remaining: 2,
+    });
+  });
+
+  it.each<StoreFailureMode>(["backstop", "open", "closed"])(
+    "refuses a cost above the policy's capacity for good in mode %s (C06 a)",
+    (mode) => {
+      const process = new Process([BUCKET, WINDOW], 1, mode);
+      expect(process.ask(0, 21, 1)).toMatchObject({
+        allowed: false,
+        reason: "never",
+        policy: "bucket",
+        retryAfterMs: Number.POSITIVE_INFINITY,
+        degraded: true,
+      });
+      expect(process.ask(0, 1, 61)).toMatchObject({ reason: "never", policy: "window" });
+    },
+  );
+
+  it("lets everything in when open, and counts nothing", () => {
+    const process = new Process(BUCKET, 1, "open");
+    for (let i = 0; i < 100; i++)
+      expect(process.ask(0, 20)).toMatchObject({ allowed: true, source: "open", degraded: true, remaining: 20 });
+  });
+
+  it("lets nothing in when closed but what costs nothing, and says when to look again", () => {
+    const process = new Process(BUCKET, 1, "closed");
+    expect(process.ask(0, 1)).toMatchObject({
+      allowed: false,
+      source: "closed",
+      degraded: true,
+      reason: "limited",
+      retryAfterMs: 1000,
+    });
+    expect(process.ask(0, 0).allowed).toBe(true);
+  });
+
+  it("follows each policy's own mode before the limiter's", () => {
+    const open = { ...BUCKET, name: "open", onStoreFailure: "open" } as const;
+    const closed = { ...BUCKET, name: "closed", onStoreFailure: "closed" } as const;
+    const counted = { ...BUCKET, name: "counted", burst: 1, onStoreFailure: "backstop" } as const;
+    const mixed = new Process([open, counted], 1, "closed");
+    expect(mixed.ask(0, 20, 1)).toMatchObject({ allowed: true, source: "backstop" });
+    expect(mixed.ask(0, 20, 1)).toMatchObject({ allowed: false, source: "backstop", policy: "counted" });
+    expect(new Process([open, closed], 1, "backstop").ask(0, 1, 1)).toMatchObject({
+      allowed: false,
+      source: "closed",
+      policy: "closed",
+    });
+    expect(new Process([open, closed], 1, "backstop").ask(0, 1, 0)).toMatchObject({ allowed: true, source: "open" });
+  });
+});
