@@ -113,7 +113,7 @@ export const tokenBucket: Algorithm<TokenBucketShape, TokenBucketState> = {
     refillTo(state, shape, nowUs);
   },
 
-  fits: (state, shape, cost) => cost === 0 || cost * shape.unitsPerToken <= state.level,
+  fits: (state, shape, cost) => cost === 0 || unitsOf(shape, cost) <= state.level,
 
   charge(state, shape, cost) {
     state.level -= cost * shape.unitsPerToken;
@@ -144,7 +144,7 @@ export const tokenBucket: Algorithm<TokenBucketShape, TokenBucketState> = {
       fromUs = Math.max(fromUs, escrow.deathUs);
       free += escrow.tokens;
     }
-    const ticks = Math.max(0, Math.ceil((cost * shape.unitsPerToken - level) / shape.unitsPerTick));
+    const ticks = Math.max(0, Math.ceil((unitsOf(shape, cost) - level) / shape.unitsPerTick));
     return fromUs + ticks * shape.tickUs - nowUs;
   },
 
@@ -216,7 +216,12 @@ export function grantLease(
 }
 
 function fullLevel(shape: TokenBucketShape): number {
-  return Math.floor(shape.burst * shape.unitsPerToken);
+  return unitsOf(shape, shape.burst);
+}
+
+/** Whole for whole tokens; the burst of a backstop's share, which may be a fraction, is rounded down. */
+function unitsOf(shape: TokenBucketShape, tokens: number): number {
+  return Math.floor(tokens * shape.unitsPerToken);
 }
 
 /** Refill stops where level + escrow would pass the burst. */

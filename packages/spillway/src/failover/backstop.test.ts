@@ -13,15 +13,23 @@ const WINDOW: PolicyOptions = { name: "window", limit: 60, period: "1m", algorit
 class Process {
   readonly #backstop: Backstop;
   readonly #set: PolicySet;
+  readonly #quietUs: number;
   #buckets: BackstopBuckets | undefined;
 
-  constructor(policies: PolicyOptions | PolicyOptions[], replicas = 1, mode: StoreFailureMode = "backstop") {
+  /** @param quietUs how long before the first degraded decision the store last decided for the key. */
+  constructor(
+    policies: PolicyOptions | PolicyOptions[],
+    replicas = 1,
+    mode: StoreFailureMode = "backstop",
+    quietUs: number = Number.POSITIVE_INFINITY,
+  ) {
     this.#backstop = new Backstop(replicas, mode);
     this.#set = policyResolver(policies)("key");
+    this.#quietUs = quietUs;
   }
 
   ask(us: number, ...costs: number[]): Decision {
-    this.#buckets ??= this.#backstop.open(this.#set, Number.POSITIVE_INFINITY, us);
+    this.#buckets ??= this.#backstop.open(this.#set, this.#quietUs, us);
     return this.#backstop.decide("key", costs, this.#set, this.#buckets, us);
   }
 
