@@ -88,7 +88,12 @@ export class NodeGuards {
         : `${this.#nameOf(node)} decides again.`;
     const change: StateChange = { store, node, state, reason, message };
     publish("spillway:state", change);
-    this.#onStateChange(change);
+    try {
+      this.#onStateChange(change);
+    } catch (error) {
+      // A listener's fault must not reach the callers who wait behind this change.
+      process.emitWarning(`onStateChange threw: ${String(error)}`, "SpillwayWarning");
+    }
   }
 
   #nameOf(node: string): string {
