@@ -41,24 +41,29 @@ export class Denial {
 
   /** The refusal that the store would still give, or `undefined` when only the store can tell. */
   refuse(key: string, costs: readonly number[], nowMs: number): RefusedDecision | undefined {
-    const elapsedMs = nowMs - this.#seenMs;
-    if (elapsedMs < 0 || elapsedMs >= LONGEST_TRUST_MS) return undefined;
+    const elapsedUs = this.#elapsedUs(nowMs);
+    if (elapsedUs < 0 || elapsedUs >= LONGEST_TRUST_MS * 1000) return undefined;
     let refuses = false;
-    for (let i = 0; i < costs.length; i++) if (this.#waitMs(i, costs[i] as number) > elapsedMs) refuses = true;
+    for (let i = 0; i < costs.length; i++) if (this.#waitUs(i, costs[i] as number) > elapsedUs) refuses = true;
     if (!refuses) return undefined;
     return refused(key, costs, this.statuses(costs, nowMs), "denial-cache");
   }
 
   /** How the policies stand for somebody who asks for `costs` now and is refused. */
   statuses(costs: readonly number[], nowMs: number): PolicyStatus[] {
-    const elapsedMs = Math.max(0, nowMs - this.#seenMs);
-    return this.#set.policies.map((policy, i) => this.#statusOf(policy, i, costs[i] as number, elapsedMs));
+    const elapsedUs = Math.max(0, this.#elapsedUs(nowMs));
+    return this.#set.policies.map((policy, i) => this.#statusOf(policy, i, costs[i] as number, elapsedUs));
   }
 
-  #waitMs(index: number, cost: number): number {
+  /** In whole microseconds: else a caller that comes back when it was told would still find the rest of a float to wait. */
+  #elapsedUs(nowMs: number): number {
+    return Math.round((nowMs - this.#seenMs) * 1000);
+  }
+
+  #waitUs(index: number, cost: number): number {
     const { shape } = this.#set.policies[index] as Policy;
     const waitUs = algorithmOf(shape).waitUs(this.#states[index] as BucketState, shape, cost, this.#storeUs);
-    return cost > 0 ? Math.max(waitUs / 1000, this.#leastWaitMs) : 0;
+    return cost > 0 ? Math.max(waitUs, this.#leastWaitMs * 1000) : 0;
   }
 
   /** Time passes in a status without the bucket being touched: what it told comes nearer. */
@@ -66,12 +71,12 @@ export class Denial {
     { name, limit, periodMs, capacity, shape }: Policy,
     index: number,
     cost: number,
-    elapsedMs: number,
+    elapsedUs: number,
   ): PolicyStatus {
     const algorithm = algorithmOf(shape);
     const state = this.#states[index] as BucketState;
     const left = (tokens: number): number =>
-      Math.max(0, algorithm.waitUs(state, shape, tokens, this.#storeUs) / 1000 - elapsedMs);
+      Math.max(0, algorithm.waitUs(state, shape, tokens, this.#storeUs) - elapsedUs) / 1000;
     const remaining = algorithm.remaining(state, shape);
     return {
       policy: name,
@@ -80,7 +85,7 @@ export class Denial {
       remaining,
       refillAfterMs: left(Math.min(capacity, remaining + 1)),
       resetAfterMs: left(capacity),
-      retryAfterMs: Math.max(0, this.#waitMs(index, cost) - elapsedMs),
+      retryAfterMs: Math.max(0, this.#waitUs(index, cost) - elapsedUs) / 1000,
     };
   }
 }

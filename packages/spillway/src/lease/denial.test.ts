@@ -1,0 +1,135 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { algorithmOf, type BucketState } from "../algorithms/bucket.ts";
+import { anyRate, anyScale, START_US } from "../algorithms/test-support.ts";
+import type { PolicyOptions } from "../policy.ts";
+import { type PolicySet, policyResolver } from "../policy-set.ts";
+import { Denial, LONGEST_TRUST_MS } from "./denial.ts";
+
+const SLOW: PolicyOptions = { name: "slow", limit: 10, period: "1s" };
+
+/** A policy's buckets in a store, after `spent` tokens of each were taken at START_US. */
+function bucketsAfter(set: PolicySet, spent: readonly number[]): BucketState[] {
+  return set.policies.map(({ shape }, i) => {
+    const state = algorithmOf(shape).open(shape, START_US);
+    algorithmOf(shape).charge(state, shape, spent[i] as number);
+    return state;
+  });
+}
+
+function denialOf(policies: PolicyOptions | PolicyOptions[], spent: number[], seenMs = 0, leastWaitMs = 0): Denial {
+  const set = policyResolver(policies)("key");
+  return new Denial(set, bucketsAfter(set, spent), START_US, seenMs, leastWaitMs);
+}
+
+describe("a remembered refusal", () => {
+  it("refuses a cost that had to wait, and tells what is left of the wait", () => {
+    const denial = denialOf(SLOW, [9], 5000);
+    expect(denial.refuse("key", [3], 5050)).toEqual({
+      allowed: false,
+      key: "key",
+      costs: [3],
+      policy: "slow",
+      limit: 10,
+      remaining: 1,
+      resetAfterMs: 850,
+      source: "denial-cache",
+      degraded: false,
+      policies: [
+        {
+          policy: "slow",
+          limit: 10,
+          periodMs: 1000,
+          remaining: 1,
+          refillAfterMs: 50,
+          resetAfterMs: 850,
+          retryAfterMs: 150,
+        },
+      ],
+      reason: "limited",
+      retryAfterMs: 150,
+    });
+  });
+
+  it("ends when the told wait does", () => {
+    const denial = denialOf(SLOW, [10]);
+    expect(denial.refuse("key", [1], 99.999)?.retryAfterMs).toBe(0.001);
+    expect(denial.refuse("key", [1], 100)).toBeUndefined();
+  });
+
+  it("lets costs through to the store that fitted then, and those that cost nothing", () => {
+    const denial = denialOf(SLOW, [8]);
+    expect(denial.refuse("key", [2], 0)).toBeUndefined();
+    expect(denial.refuse("key", [0], 0)).toBeUndefined();
+    expect(denial.refuse("key", [3], 0)?.retryAfterMs).toBe(100);
+  });
+
+  it("is trusted for a second at most, so that a reset elsewhere is seen", () => {
+    const denial = denialOf({ ...SLOW, limit: 1, period: "30d" }, [1]);
+    expect(denial.refuse("key", [1], LONGEST_TRUST_MS - 0.001)?.allowed).toBe(false);
+    expect(denial.refuse("key", [1], LONGEST_TRUST_MS)).toBeUndefined();
+    expect([denial.isOver(LONGEST_TRUST_MS - 0.001), denial.isOver(LONGEST_TRUST_MS)]).toEqual([false, true]);
+  });
+
+  it("says nothing at a time before it was made", () => {
+    expect(denialOf(SLOW, [10], 5000).refuse("key", [1], 4999)).toBeUndefined();
+  });
+
+  it("refuses for good a cost that can never fit", () => {
+    expect(denialOf(SLOW, [0]).refuse("key", [11], 10)).toMatchObject({
+      reason: "never",
+      retryAfterMs: Number.POSITIVE_INFINITY,
+    });
+  });
+
+  it("is bound by the policy that makes the cost wait longest, and shows each", () => {
+    const fast: PolicyOptions = { name: "fast", limit: 100, period: "1s" };
+    const window: PolicyOptions = { name: "window", limit: 5, period: "1m", algorithm: "fixed-window" };
+    const denial = denialOf([fast, SLOW, window], [100, 10, 2]);
+    const refused = denial.refuse("key", [1, 1, 1], 20);
+    expect(refused).toMatchObject({ policy: "slow", retryAfterMs: 80, remaining: 0 });
+    expect(refused?.policies.map(({ retryAfterMs, remaining }) => [retryAfterMs, remaining])).toEqual([
+      [0, 0],
+      [80, 0],
+      [0, 3],
+    ]);
+    expect(denial.refuse("key", [0, 0, 4], 20)).toMatchObject({ policy: "window", retryAfterMs: 59_980 });
+    expect(denial.refuse("key", [0, 0, 3], 20)).toBeUndefined();
+  });
+
+  it("keeps everybody who takes something away for a hold, and nobody longer than it or their wait", () => {
+    const denial = denialOf(SLOW, [2], 0, 25);
+    expect(denial.refuse("key", [1], 24)?.retryAfterMs).toBe(1);
+    expect(denial.refuse("key", [1], 25)).toBeUndefined();
+    expect(denial.refuse("key", [0], 0)).toBeUndefined();
+    expect(denial.refuse("key", [9], 99)?.retryAfterMs).toBe(1);
+    expect(denial.refuse("key", [9], 100)).toBeUndefined();
+  });
+
+  it("never refuses what the store would admit when nobody gave anything back, nor after the wait it told", () => {
+    const anyCase = fc.record({
+      rate: anyRate,
+      spent: anyScale(0, 1_000_000),
+      cost: anyScale(1, 1_000_000),
+      seenMs: fc.double({ min: 0, max: 1e6, noNaN: true }),
+      laterUs: anyScale(0, 1_100_000),
+    });
+    fc.assert(
+      fc.property(anyCase, ({ rate: { limit, periodUs, burst }, spent, cost, seenMs, laterUs }) => {
+        const set = policyResolver({ name: "any", limit, period: periodUs / 1000, burst })("key");
+        const [{ shape }] = set.policies as [PolicySet["policies"][number]];
+        const states = bucketsAfter(set, [spent % (burst + 1)]);
+        const denial = new Denial(set, states, START_US, seenMs, 0);
+        const asked = (cost % burst) + 1;
+        const nowMs = seenMs + laterUs / 1000;
+        const refused = denial.refuse("key", [asked], nowMs);
+        if (refused === undefined) return;
+        const store = algorithmOf(shape).copy(states[0] as BucketState);
+        algorithmOf(shape).advance(store, shape, START_US + laterUs);
+        expect(algorithmOf(shape).fits(store, shape, asked)).toBe(false);
+        expect(denial.refuse("key", [asked], nowMs + refused.retryAfterMs)).toBeUndefined();
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
