@@ -36,8 +36,8 @@ if is_short then
     if value then
       local scale, longest_us
       level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-      local sum = level + time_us + scale + longest_us
-      readable = sum - sum == 0 and scale >= 1
+      readable = level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
+        and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE
       if readable then
         if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
         if level < -capacity then level = -capacity end

@@ -7,8 +7,8 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if not value then return start_us, 0 end
   if string.byte(value) ~= 3 or #value ~= 17 then return nil end
   local stored_us, used = struct.unpack('<dd', value, 2)
-  local sum = stored_us + used
-  if sum - sum ~= 0 or used < 0 then return nil end
+  -- Comparisons with what is no number are false.
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
   if stored_us > now_us then return start_us, used end
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used

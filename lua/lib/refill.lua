@@ -3,6 +3,9 @@
 
 local floor, ceil = math.floor, math.ceil
 
+-- Bounds of what a script can have stored: 2^53 for what is counted exactly, a finite number for what may be longer.
+local LARGEST, FINITE = 9007199254740992, 1e300
+
 -- Level and its time after the ticks up to `at_us`, stopped at `ceiling`. A full bucket keeps no part of a tick.
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)

@@ -20,9 +20,13 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   else
     return nil
   end
-  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
-    + newer_death_us + demand
-  if sum - sum ~= 0 or scale < 1 then return nil end
+  -- Comparisons with what is no number are false.
+  if not (level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
+    and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE) then return nil end
+  if form == 2 and not (older >= 0 and older <= LARGEST and older_id >= 0 and older_id <= LARGEST
+    and older_death_us >= -LARGEST and older_death_us <= LARGEST and newer >= 0 and newer <= LARGEST and newer_id >= 0
+    and newer_id <= LARGEST and newer_death_us >= -LARGEST and newer_death_us <= LARGEST and demand >= 0
+    and demand <= FINITE) then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
   if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end

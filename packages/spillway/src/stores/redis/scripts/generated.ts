@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "dccd23b83138b36e46495c3dff334d7491bd0adb",
+  sha1: "a41ee2e2cdaa0ac21509771a6e14245529474c76",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -19,6 +19,7 @@ local function server_time_us()
   return time[1] * 1000000 + time[2]
 end
 local floor, ceil = math.floor, math.ceil
+local LARGEST, FINITE = 9007199254740992, 1e300
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)
   level = level + units_per_tick * ticks
@@ -67,9 +68,12 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   else
     return nil
   end
-  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
-    + newer_death_us + demand
-  if sum - sum ~= 0 or scale < 1 then return nil end
+  if not (level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
+    and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE) then return nil end
+  if form == 2 and not (older >= 0 and older <= LARGEST and older_id >= 0 and older_id <= LARGEST
+    and older_death_us >= -LARGEST and older_death_us <= LARGEST and newer >= 0 and newer <= LARGEST and newer_id >= 0
+    and newer_id <= LARGEST and newer_death_us >= -LARGEST and newer_death_us <= LARGEST and demand >= 0
+    and demand <= FINITE) then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
   if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
@@ -111,8 +115,7 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if not value then return start_us, 0 end
   if string.byte(value) ~= 3 or #value ~= 17 then return nil end
   local stored_us, used = struct.unpack('<dd', value, 2)
-  local sum = stored_us + used
-  if sum - sum ~= 0 or used < 0 then return nil end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
   if stored_us > now_us then return start_us, used end
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used
@@ -178,7 +181,7 @@ return reply
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",
-  sha1: "fe00782bab25231aaf0392d72ecaaa44e95af587",
+  sha1: "20624727a2fb14874ce8fd2e3c4466240dcb8bfb",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -186,6 +189,7 @@ local function server_time_us()
   return time[1] * 1000000 + time[2]
 end
 local floor, ceil = math.floor, math.ceil
+local LARGEST, FINITE = 9007199254740992, 1e300
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)
   level = level + units_per_tick * ticks
@@ -229,9 +233,12 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   else
     return nil
   end
-  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
-    + newer_death_us + demand
-  if sum - sum ~= 0 or scale < 1 then return nil end
+  if not (level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
+    and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE) then return nil end
+  if form == 2 and not (older >= 0 and older <= LARGEST and older_id >= 0 and older_id <= LARGEST
+    and older_death_us >= -LARGEST and older_death_us <= LARGEST and newer >= 0 and newer <= LARGEST and newer_id >= 0
+    and newer_id <= LARGEST and newer_death_us >= -LARGEST and newer_death_us <= LARGEST and demand >= 0
+    and demand <= FINITE) then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
   if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
@@ -259,8 +266,7 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if not value then return start_us, 0 end
   if string.byte(value) ~= 3 or #value ~= 17 then return nil end
   local stored_us, used = struct.unpack('<dd', value, 2)
-  local sum = stored_us + used
-  if sum - sum ~= 0 or used < 0 then return nil end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
   if stored_us > now_us then return start_us, used end
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used
@@ -309,7 +315,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "d481ff3fa505fe91bf2c437ae552b9babb8f5a59",
+  sha1: "8539c3ade0580052e05be8652e08b4ac90bfc3ce",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -317,6 +323,7 @@ local function server_time_us()
   return time[1] * 1000000 + time[2]
 end
 local floor, ceil = math.floor, math.ceil
+local LARGEST, FINITE = 9007199254740992, 1e300
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)
   level = level + units_per_tick * ticks
@@ -358,9 +365,12 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   else
     return nil
   end
-  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
-    + newer_death_us + demand
-  if sum - sum ~= 0 or scale < 1 then return nil end
+  if not (level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
+    and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE) then return nil end
+  if form == 2 and not (older >= 0 and older <= LARGEST and older_id >= 0 and older_id <= LARGEST
+    and older_death_us >= -LARGEST and older_death_us <= LARGEST and newer >= 0 and newer <= LARGEST and newer_id >= 0
+    and newer_id <= LARGEST and newer_death_us >= -LARGEST and newer_death_us <= LARGEST and demand >= 0
+    and demand <= FINITE) then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
   if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
@@ -402,8 +412,7 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if not value then return start_us, 0 end
   if string.byte(value) ~= 3 or #value ~= 17 then return nil end
   local stored_us, used = struct.unpack('<dd', value, 2)
-  local sum = stored_us + used
-  if sum - sum ~= 0 or used < 0 then return nil end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
   if stored_us > now_us then return start_us, used end
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used
@@ -453,7 +462,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "269cf0c63beff4ab46eca3c77a7ac88cc5e723b5",
+  sha1: "a665fb5a2a4d91bd584e65a4e87abd436c4e3173",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local function server_time_us()
@@ -461,6 +470,7 @@ local function server_time_us()
   return time[1] * 1000000 + time[2]
 end
 local floor, ceil = math.floor, math.ceil
+local LARGEST, FINITE = 9007199254740992, 1e300
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)
   level = level + units_per_tick * ticks
@@ -491,8 +501,8 @@ if is_short then
     if value then
       local scale, longest_us
       level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-      local sum = level + time_us + scale + longest_us
-      readable = sum - sum == 0 and scale >= 1
+      readable = level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
+        and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE
       if readable then
         if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
         if level < -capacity then level = -capacity end
@@ -545,9 +555,12 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   else
     return nil
   end
-  local sum = level + time_us + scale + longest_us + older + older_id + older_death_us + newer + newer_id
-    + newer_death_us + demand
-  if sum - sum ~= 0 or scale < 1 then return nil end
+  if not (level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
+    and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE) then return nil end
+  if form == 2 and not (older >= 0 and older <= LARGEST and older_id >= 0 and older_id <= LARGEST
+    and older_death_us >= -LARGEST and older_death_us <= LARGEST and newer >= 0 and newer <= LARGEST and newer_id >= 0
+    and newer_id <= LARGEST and newer_death_us >= -LARGEST and newer_death_us <= LARGEST and demand >= 0
+    and demand <= FINITE) then return nil end
   if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
   if level < -capacity then level = -capacity end
   if longest_us > full_us then full_us = longest_us end
@@ -589,8 +602,7 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if not value then return start_us, 0 end
   if string.byte(value) ~= 3 or #value ~= 17 then return nil end
   local stored_us, used = struct.unpack('<dd', value, 2)
-  local sum = stored_us + used
-  if sum - sum ~= 0 or used < 0 then return nil end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
   if stored_us > now_us then return start_us, used end
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used
