@@ -150,7 +150,10 @@ describe("a process that starts a Redis", () => {
   `;
 
   it("exits by itself, and takes its server with it", async () => {
-    const output = execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+    const output = execFileSync(process.execPath, ["--input-type=module", "-e", script], {
+      encoding: "utf8",
+      timeout: 20_000,
+    });
     expect(isAlive(Number(output))).toBe(false);
   });
 
