@@ -164,13 +164,15 @@ describe("a process that starts a Redis", () => {
       stdio: ["ignore", "pipe", 2],
       env: { ...process.env, TMPDIR: folder },
     });
+    let pid = 0;
     try {
-      const pid = Number(await new Promise((resolve) => child.stdout?.once("data", resolve)));
+      pid = Number(await new Promise((resolve) => child.stdout?.once("data", resolve)));
       expect(isAlive(pid)).toBe(true);
       child.kill("SIGKILL");
       await eventually(() => !isAlive(pid), { withinMs: SOON_MS });
     } finally {
       child.kill("SIGKILL");
+      if (pid > 0 && isAlive(pid)) process.kill(pid, "SIGKILL");
       rmSync(folder, { recursive: true });
     }
   });
