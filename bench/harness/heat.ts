@@ -1,6 +1,9 @@
 import { collectGarbage } from "./collect-garbage.ts";
 import { type Contestant, Disqualified, type Heat, type Round, type Sample } from "./question.ts";
 
+/** The warm-up round is this much longer than one that counts: code has to run for a while before it is compiled well. */
+const WARM_UP = 4;
+
 /** What became of each contestant, by name. */
 export interface HeatResult {
   /** One sample a round, without the warm-up. Round `i` of one stands beside round `i` of all others. */
@@ -32,7 +35,8 @@ export async function runHeat(heat: Heat, { rounds, roundMs }: HeatOptions): Pro
   for (let number = 0; number <= rounds; number++) {
     for (const contestant of rotated(heat.contestants, number)) {
       await attempt(contestant, async () => {
-        const sample = await measure(heat, contestant, { number, ms: roundMs });
+        const ms = number === 0 ? WARM_UP * roundMs : roundMs;
+        const sample = await measure(heat, contestant, { number, ms });
         if (number > 0) samples.get(contestant.name)?.push(sample);
         return undefined;
       });
@@ -54,7 +58,7 @@ async function measure(heat: Heat, contestant: Contestant, round: Round): Promis
   return {
     operations: work.operations,
     wallMs: work.wallMs ?? elapsedMs,
-    cpuMs: (user + system) / 1000,
+    cpuMs: work.cpuMs ?? (user + system) / 1000,
     counted: differences(countersBefore ?? {}, countersAfter ?? {}),
   };
 }

@@ -15,8 +15,8 @@ export class OptionError extends Error {
   override readonly name = "OptionError";
 }
 
-const FULL = { rounds: 9, roundMs: 250 };
-const QUICK = { rounds: 3, roundMs: 80 };
+const FULL = { rounds: 9, roundMs: 200 };
+const QUICK = { rounds: 3, roundMs: 50 };
 const MOST_ROUNDS = 1000;
 
 /** @throws OptionError that names the option, what was expected and what came. */

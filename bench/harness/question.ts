@@ -14,6 +14,8 @@ export interface Work {
   readonly operations: number;
   /** The part of the round that counts, where a contestant has to pause in between; the whole round when left out. */
   readonly wallMs?: number;
+  /** CPU time of that part. */
+  readonly cpuMs?: number;
 }
 
 /** One way to answer a question. All contestants of a heat take turns in one process. */

@@ -1,9 +1,19 @@
 import type { Question } from "../harness/question.ts";
 import { coldKeys } from "./cold-keys.ts";
+import { leaseHit } from "./lease-hit.ts";
+import { leaseVsExact } from "./lease-vs-exact.ts";
 import { memory } from "./memory.ts";
 import { oneKey } from "./one-key.ts";
 import { refusedKey } from "./refused-key.ts";
 import { scriptCost } from "./script-cost.ts";
 
 /** In the order in which `npm run bench` asks them. */
-export const QUESTIONS: readonly Question[] = [coldKeys, oneKey, refusedKey, scriptCost, memory];
+export const QUESTIONS: readonly Question[] = [
+  coldKeys,
+  oneKey,
+  refusedKey,
+  scriptCost,
+  memory,
+  leaseHit,
+  leaseVsExact,
+];
