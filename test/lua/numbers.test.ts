@@ -1,0 +1,115 @@
+import type { Redis } from "ioredis";
+import { beforeAll, describe, expect, it } from "vitest";
+import { algorithmOf } from "../../packages/spillway/src/algorithms/bucket.ts";
+import { take } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
+import { encodeTake } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
+import { unpackStored } from "../model/stored-value.ts";
+import { TimedRedisStore } from "../model/timed-redis.ts";
+import { redisFixture } from "../support/redis-fixture.ts";
+import { flood } from "./flood.ts";
+import { keyOf, policyOf, RawScripts } from "./on-redis.ts";
+
+const redis = redisFixture();
+let scripts: RawScripts;
+beforeAll(async () => {
+  scripts = new RawScripts(redis.client);
+  await scripts.load();
+});
+
+const TEN_THOUSAND = policyOf({ name: "ten-thousand", limit: 10_000, period: "1s", burst: 1 });
+const SECONDS = 2;
+
+it("C01 a: 10,000 per second with burst 1, under a flood of calls, is admitted to the token", {
+  timeout: 60_000,
+}, async () => {
+  const bucket = { key: "k", policy: TEN_THOUSAND, report: undefined };
+  const call = { buckets: [bucket], runs: [{ count: 1, charges: [{ bucket: 0, cost: 1 }] }] };
+  const command = ["EVALSHA", take.sha1, "1", keyOf(TEN_THOUSAND), ...encodeTake(call)];
+  const { port } = redis.server;
+  const looking = lookAt(redis.connect(), keyOf(TEN_THOUSAND));
+  const replies = await flood({ port, command, slots: 5, durationMs: SECONDS * 1000 + 200 });
+  const numbers = await looking.stop();
+
+  const untilUs = (replies[0]?.[0] ?? 0) + SECONDS * 1e6;
+  const within = replies.filter(([nowUs = 0]) => nowUs < untilUs);
+  const admitted = within.filter((reply) => reply[4] === 1).length;
+  const { disagreements, lostTokens } = replay(within);
+  process.stdout.write(`C01 a: ${within.length} asks in 2 s, ${admitted} admitted, ${lostTokens} lost to pauses\n`);
+  expect(disagreements).toEqual([]);
+  expect(within.length).toBeGreaterThan(60_000);
+  expect(admitted).toBeLessThanOrEqual(20_001);
+  // With burst 1, whatever comes in while the server is not given the processor cannot be saved up.
+  expect(admitted + lostTokens).toBeGreaterThanOrEqual(19_900);
+
+  expect(numbers.length).toBeGreaterThan(100);
+  for (const number of numbers) expect(number).toSatisfy(Number.isSafeInteger);
+  for (const number of numbers) expect(String(number)).not.toContain("e");
+});
+
+/** Reads a stored value every 10 ms. */
+function lookAt(client: Redis, key: string): { stop(): Promise<number[]> } {
+  const numbers: number[] = [];
+  let stopped = false;
+  const looks = (async () => {
+    for (let look = 0; !stopped && look < 2000; look++) {
+      const bytes = await client.getBuffer(key);
+      if (bytes) numbers.push(...unpackStored(bytes).numbers);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  })();
+  const stop = async (): Promise<number[]> => {
+    stopped = true;
+    await looks;
+    return numbers;
+  };
+  return { stop };
+}
+
+/** The integer model, fed the same times: replies that it would not give, and tokens that found the bucket full. */
+function replay(replies: readonly number[][]): { disagreements: unknown[]; lostTokens: number } {
+  const { shape } = TEN_THOUSAND;
+  const algorithm = algorithmOf(shape);
+  const state = algorithm.open(shape, replies[0]?.[0] ?? 0);
+  if (state.kind !== "token-bucket" || shape.kind !== "token-bucket") throw new Error("A token bucket was expected.");
+  const disagreements: unknown[] = [];
+  let lostUnits = 0;
+  for (const [nowUs = 0, flag, level, timeUs, served] of replies) {
+    const uncapped = state.level + (nowUs - state.timeUs) * shape.unitsPerTick;
+    algorithm.advance(state, shape, nowUs);
+    lostUnits += uncapped - state.level;
+    const fits = algorithm.fits(state, shape, 1);
+    if (fits) algorithm.charge(state, shape, 1);
+    const agrees = flag === 0 && state.level === level && state.timeUs === timeUs && Number(fits) === served;
+    if (!agrees && disagreements.length < 3) disagreements.push({ nowUs, level, timeUs, served, state: { ...state } });
+  }
+  return { disagreements, lostTokens: Math.floor(lostUnits / shape.unitsPerToken) };
+}
+
+describe("C01 b: a time keeps its last digits", () => {
+  it.each([1_790_000_000_123_456, 1_790_000_000_000_001, 1_999_999_999_999_999, 8_999_999_999_999_999])(
+    "%i",
+    async (nowUs) => {
+      const openStore = await TimedRedisStore.load(redis.client);
+      const store = openStore("digits", nowUs);
+      const policies = [
+        policyOf({ name: "tokens", limit: 70, period: "1s", burst: 20 }),
+        policyOf({ name: "window", limit: 5, period: "1m", algorithm: "fixed-window" }),
+      ];
+      const buckets = policies.map((policy) => ({ key: "k", policy, report: undefined }));
+      const reply = await store.take({ buckets, runs: [] });
+      expect(reply.nowUs).toBe(nowUs);
+      const times = reply.buckets.map((reading) => {
+        if (reading.kind === "fault") return undefined;
+        return reading.state.kind === "token-bucket" ? reading.state.timeUs : reading.state.startUs;
+      });
+      expect(times).toEqual([nowUs, nowUs]);
+      const stored = await redis.client.mgetBuffer(
+        "digits:v1:{k}:tokens:token-bucket",
+        "digits:v1:{k}:window:fixed-window",
+      );
+      expect(unpackStored(stored[0] as Buffer).numbers[1]).toBe(nowUs);
+      expect(unpackStored(stored[1] as Buffer).numbers[0]).toBe(nowUs);
+      await redis.client.del("model:lives", "model:deaths");
+    },
+  );
+});

@@ -1,0 +1,121 @@
+import { commandCalls } from "@spillway/testkit";
+import { beforeAll, describe, expect, it } from "vitest";
+import { peek } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
+import { encodeAddresses } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
+import { redisFixture } from "../support/redis-fixture.ts";
+import { EACH, keyOf, RawScripts, SCRIPTS, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
+
+const redis = redisFixture();
+let scripts: RawScripts;
+beforeAll(async () => {
+  scripts = new RawScripts(redis.client);
+  await scripts.load();
+});
+
+describe("the committed scripts", () => {
+  it.each(SCRIPTS.map((script) => [script.name, script] as const))(
+    "%s has the SHA-1 that Redis gives it",
+    async (_, script) => {
+      expect(await redis.client.script("LOAD", script.text)).toBe(script.sha1);
+    },
+  );
+});
+
+describe("replies", () => {
+  it("are flat arrays of integers, whatever is asked", async () => {
+    const report = wishOf(3, 1_000_000);
+    const replies = [
+      await scripts.take([TOKENS]),
+      await scripts.take([TOKENS], 3, 5),
+      await scripts.take(EACH, 2, 3),
+      await scripts.take([TOKENS], 0, 0),
+      await scripts.take([TOKENS], 1, 1, "k", report),
+      await scripts.peek(EACH),
+      await scripts.adjust(EACH, -4),
+      await scripts.adjust(EACH, 4),
+      await scripts.reset(EACH),
+    ];
+    for (const reply of replies) {
+      expect(Array.isArray(reply)).toBe(true);
+      for (const slot of reply) expect(slot).toSatisfy(Number.isSafeInteger);
+    }
+  });
+
+  it("have the slots that the headers promise", async () => {
+    expect(await scripts.take([TOKENS])).toHaveLength(1 + 3 + 1);
+    expect(await scripts.take(EACH, 1, 0)).toHaveLength(1 + 3 * 3);
+    expect(await scripts.peek(EACH)).toHaveLength(1 + 3 * 3);
+    expect(await scripts.take([TOKENS], 1, 2, "k", wishOf(2, 1_000_000))).toHaveLength(1 + 10 + 1);
+    expect(await scripts.take([TOKENS])).toHaveLength(1 + 10 + 1);
+    expect(await scripts.peek([TOKENS])).toHaveLength(1 + 10);
+    expect(await scripts.take([WINDOW], 1, 2, "k", wishOf(2, 1_000_000))).toHaveLength(1 + 3 + 1);
+  });
+
+  it("carry the server's time of the call in microseconds", async () => {
+    const timeUs = async (): Promise<number> => {
+      const [seconds, microseconds] = await redis.client.time();
+      return Number(seconds) * 1e6 + Number(microseconds);
+    };
+    const before = await timeUs();
+    const [now = 0] = await scripts.take([TOKENS]);
+    expect(now).toBeGreaterThanOrEqual(before);
+    expect(now).toBeLessThanOrEqual(await timeUs());
+  });
+});
+
+describe("peek", () => {
+  it("runs where Redis allows no writing, on buckets that are there and on those that are not", async () => {
+    await scripts.take(EACH, 3);
+    const addresses = EACH.map((policy) => ({ key: "k", policy }));
+    for (const key of ["k", "nobody"]) {
+      const keys = EACH.map((policy) => keyOf(policy, key));
+      const args = [peek.sha1, keys.length, ...keys, ...encodeAddresses(addresses)];
+      const reply = await redis.client.call("EVALSHA_RO", args);
+      expect(reply).toHaveLength(10);
+    }
+  });
+
+  it("leaves values and expiries as they are, and makes no key", async () => {
+    await scripts.take(EACH, 3);
+    const keys = EACH.map((policy) => keyOf(policy));
+    const seen = async (): Promise<unknown> =>
+      Promise.all(keys.map(async (key) => [await redis.client.getBuffer(key), await redis.client.pexpiretime(key)]));
+    const before = await seen();
+    await scripts.peek(EACH);
+    expect(await seen()).toEqual(before);
+    await scripts.peek(EACH, "nobody");
+    expect(await redis.client.dbsize()).toBe(3);
+  });
+});
+
+describe("a call", () => {
+  it("reads all buckets in one step and writes each once", async () => {
+    await redis.client.config("RESETSTAT");
+    await scripts.take(EACH, 1);
+    const calls = await commandCalls(redis.client);
+    expect([calls.get("mget"), calls.get("set"), calls.get("time")]).toEqual([1, 3, 1]);
+  });
+
+  it("costs one read, one write and the time when it is about one token bucket", async () => {
+    await scripts.take([TOKENS]);
+    await redis.client.config("RESETSTAT");
+    await scripts.take([TOKENS]);
+    const calls = await commandCalls(redis.client);
+    calls.delete("evalsha");
+    calls.delete("config|resetstat");
+    expect(Object.fromEntries(calls)).toEqual({ get: 1, set: 1, time: 1 });
+  });
+
+  it("takes 256 keys of 16 policies", async () => {
+    const keys = Array.from({ length: 256 }, (_, index) => `key-${index}`);
+    const policies = Array.from({ length: 16 }, (_, index) => ({ ...TOKENS, name: `policy-${index}` }));
+    const addresses = keys.flatMap((key) => policies.map((policy) => ({ key, policy })));
+    const reply = await redis.client.evalsha(
+      peek.sha1,
+      addresses.length,
+      ...addresses.map(({ key, policy }) => keyOf(policy, key)),
+      ...encodeAddresses(addresses),
+    );
+    expect(reply).toHaveLength(1 + 3 * 4096);
+  });
+});
