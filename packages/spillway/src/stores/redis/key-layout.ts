@@ -13,8 +13,9 @@ export function bucketKey(prefix: string, { key, policy }: BucketAddress): strin
   return `${prefix}:${FORMAT}:{${keyTag(key)}}:${policy.name}:${policy.algorithm}`;
 }
 
-/** The user's key as a hash tag: the same for equal keys only, never empty, free of braces. */
+/** The user's key as a hash tag: the same for equal keys only, never empty (that would be no tag), free of braces. */
 export function keyTag(key: string): string {
+  if (key === "") return "%e";
   const escaped = key.replace(UNSAFE, escaped4);
   if (escaped.length <= LONGEST_PLAIN) return escaped;
   return `%h${createHash("sha256").update(escaped).digest("base64url")}`;

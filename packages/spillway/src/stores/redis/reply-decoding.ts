@@ -1,7 +1,15 @@
 import type { BucketState } from "../../algorithms/bucket.ts";
 import { SpillwayError, show } from "../../errors.ts";
 import type { Policy } from "../../policy.ts";
-import type { BucketAddress, BucketReading, PeekReply, TakeCall, TakeReply } from "../store.ts";
+import type {
+  BucketAddress,
+  BucketReading,
+  LeaseGrant,
+  LeaseReport,
+  PeekReply,
+  TakeCall,
+  TakeReply,
+} from "../store.ts";
 
 /** Reads a flat reply of integers slot by slot. Anything else is a fault of the store, and never an admission. */
 class ReplyReader {
@@ -36,9 +44,7 @@ function strange(what: string): SpillwayError {
 export function decodeTake(reply: unknown, call: TakeCall, keys: readonly string[]): TakeReply {
   const reader = new ReplyReader(reply);
   const nowUs = instant(reader);
-  const buckets = call.buckets.map(({ policy, report }, i) =>
-    reading(reader, policy, keys[i] as string, report !== undefined),
-  );
+  const buckets = call.buckets.map(({ policy, report }, i) => reading(reader, policy, keys[i] as string, report));
   const served = call.runs.map(({ count }) => {
     const number = reader.integer();
     if (number < 0 || number > count) throw strange(`${number} of ${count} asks were served`);
@@ -52,7 +58,7 @@ export function decodeTake(reply: unknown, call: TakeCall, keys: readonly string
 export function decodePeek(reply: unknown, addresses: readonly BucketAddress[], keys: readonly string[]): PeekReply {
   const reader = new ReplyReader(reply);
   const nowUs = instant(reader);
-  const buckets = addresses.map(({ policy }, i) => reading(reader, policy, keys[i] as string, false));
+  const buckets = addresses.map(({ policy }, i) => reading(reader, policy, keys[i] as string, undefined));
   reader.end();
   return { nowUs, buckets };
 }
@@ -63,15 +69,16 @@ function instant(reader: ReplyReader): number {
   return nowUs;
 }
 
-function reading(reader: ReplyReader, policy: Policy, key: string, reported: boolean): BucketReading {
+function reading(reader: ReplyReader, policy: Policy, key: string, report: LeaseReport | undefined): BucketReading {
   const flag = reader.integer();
   const a = reader.integer();
   const b = reader.integer();
-  if (flag === -1) return { kind: "fault", error: unreadable(key, a) };
-  if (policy.shape.kind === "fixed-window" && flag === 0)
+  if (flag === -1 && (a === 1 || a === 2)) return { kind: "fault", error: unreadable(key, a) };
+  if (policy.shape.kind === "fixed-window" && flag === 0 && a >= 0)
     return { kind: "state", state: { kind: "fixed-window", used: a, startUs: b }, lease: undefined };
-  if (policy.shape.kind !== "token-bucket" || (flag !== 0 && flag !== 1))
-    throw strange(`flag ${flag} of ${policy.name}`);
+  // A report on a token bucket is always answered, so flag 0 would leave it open.
+  if (policy.shape.kind !== "token-bucket" || (flag !== 1 && (flag !== 0 || report !== undefined)))
+    throw strange(`flag ${flag} with ${a} for policy ${policy.name}`);
   const { unitsPerToken, fullUs } = policy.shape;
   const state: BucketState = {
     kind: "token-bucket",
@@ -87,9 +94,20 @@ function reading(reader: ReplyReader, policy: Policy, key: string, reported: boo
   for (const escrow of [state.older, state.newer]) {
     escrow.tokens = reader.integer();
     escrow.deathUs = reader.integer();
+    if (escrow.tokens < 0) throw strange(`${escrow.tokens} tokens on lease for policy ${policy.name}`);
   }
-  const lease = { id: reader.integer(), tokens: reader.integer(), contended: reader.integer() === 1 };
-  return { kind: "state", state, lease: reported ? lease : undefined };
+  const lease = grant(reader, report?.wish ?? 0);
+  return { kind: "state", state, lease: report === undefined ? undefined : lease };
+}
+
+/** More than was wished for is no grant: those tokens would be spent without a word to the store. */
+function grant(reader: ReplyReader, wish: number): LeaseGrant {
+  const id = reader.integer();
+  const tokens = reader.integer();
+  const contended = reader.integer();
+  if (tokens < 0 || tokens > wish || tokens > 0 !== id > 0 || (contended !== 0 && contended !== 1))
+    throw strange(`a lease of ${tokens} tokens with id ${id} and mark ${contended} where ${wish} were wished for`);
+  return { id, tokens, contended: contended === 1 };
 }
 
 function unreadable(key: string, code: number): SpillwayError {

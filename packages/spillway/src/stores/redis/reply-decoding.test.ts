@@ -1,0 +1,194 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { resolvePolicy } from "../../policy.ts";
+import type { BucketReading, LeaseReport, TakeCall } from "../store.ts";
+import { decodePeek, decodeTake } from "./reply-decoding.ts";
+
+const BUCKET = resolvePolicy({ name: "bucket", limit: 70, period: "1s", burst: 20 }, "policy");
+const WINDOW = resolvePolicy({ name: "window", limit: 9, period: "1m", algorithm: "fixed-window" }, "policy");
+const REPORT: LeaseReport = { wish: 5, lifeUs: 100_000, demand: 1, weight: 1, settlements: [] };
+const NOW_US = 1_790_000_000_123_456;
+
+/** A call for 3 asks of 1 on each bucket. */
+function callOf(...reports: (LeaseReport | undefined)[]): TakeCall {
+  const buckets = reports.map((report) => ({ key: "key", policy: BUCKET, report }));
+  return { buckets, runs: [{ count: 3, charges: buckets.map((_, bucket) => ({ bucket, cost: 1 })) }] };
+}
+
+const CALL = callOf(undefined);
+const GOOD = [NOW_US, 0, 1_700_000, NOW_US, 3];
+const LEASED = [NOW_US, 1, 500_000, NOW_US, 2, NOW_US + 9, 4, NOW_US + 99, NOW_US, 4, 1, 3];
+const take = (reply: unknown, call: TakeCall = CALL): ReturnType<typeof decodeTake> =>
+  decodeTake(
+    reply,
+    call,
+    call.buckets.map((_, i) => `store:${i}`),
+  );
+const unknownForm = expect.objectContaining({
+  name: "SpillwayError",
+  code: "ERR_SPILLWAY_STORE_REPLY",
+  message: expect.stringMatching(/^The store's reply has an unknown form: ./),
+});
+
+describe("the reply of take", () => {
+  it("gives the store's time, how each bucket stands, and how many asks of each run were served", () => {
+    expect(take(GOOD)).toEqual({
+      nowUs: NOW_US,
+      buckets: [
+        {
+          kind: "state",
+          lease: undefined,
+          state: {
+            kind: "token-bucket",
+            level: 1_700_000,
+            timeUs: NOW_US,
+            unitsPerToken: 100_000,
+            fullUs: 285_715,
+            older: { tokens: 0, id: 0, deathUs: 0 },
+            newer: { tokens: 0, id: 0, deathUs: 0 },
+            demand: 0,
+          },
+        },
+      ],
+      served: [3],
+    });
+  });
+
+  it("gives the escrow, and the lease to whom reported", () => {
+    const [reported] = take(LEASED, callOf(REPORT)).buckets;
+    expect(reported).toMatchObject({
+      state: { level: 500_000, older: { tokens: 2, deathUs: NOW_US + 9 }, newer: { tokens: 4, deathUs: NOW_US + 99 } },
+      lease: { id: NOW_US, tokens: 4, contended: true },
+    });
+    const [silent] = take([...LEASED.slice(0, 8), 0, 0, 0, 3]).buckets;
+    expect(silent).toMatchObject({ state: { newer: { tokens: 4 } }, lease: undefined });
+  });
+
+  it("gives a window's count and start", () => {
+    const call = { buckets: [{ key: "key", policy: WINDOW, report: REPORT }], runs: [] };
+    expect(take([NOW_US, 0, 7, NOW_US - 5], call).buckets).toEqual([
+      { kind: "state", state: { kind: "fixed-window", used: 7, startUs: NOW_US - 5 }, lease: undefined },
+    ]);
+  });
+
+  it("takes a debt, and integers as digits or big integers as clients may give them", () => {
+    expect(take([NOW_US, 0, -1_700_000, NOW_US, 0]).buckets[0]).toMatchObject({ state: { level: -1_700_000 } });
+    expect(take(GOOD.map(String))).toEqual(take(GOOD));
+    expect(take(GOOD.map(BigInt))).toEqual(take(GOOD));
+  });
+
+  it.each([
+    [1, "holds a value of another type"],
+    [2, "holds a value that no script of this version wrote"],
+  ])(
+    "says of a bucket that cannot be read (%d) which key it is and how to heal it, and lets the others be",
+    (code, what) => {
+      const reply = take([NOW_US, -1, code, 0, 0, 1_700_000, NOW_US, 0], callOf(undefined, undefined));
+      const [faulty, readable] = reply.buckets as [BucketReading, BucketReading];
+      expect(readable.kind).toBe("state");
+      expect(faulty).toMatchObject({
+        kind: "fault",
+        error: {
+          code: "ERR_SPILLWAY_BUCKET_UNREADABLE",
+          message: `The Redis key "store:0" ${what}; reset() of the limiter, or DEL, makes it usable again.`,
+        },
+      });
+    },
+  );
+
+  it.each<[string, unknown]>([
+    ["nothing", null],
+    ["undefined", undefined],
+    ["text", "OK"],
+    ["a number", 1],
+    ["an object", { 0: NOW_US, length: 5 }],
+    ["bytes", Buffer.from("1")],
+    ["an error", new Error("ERR")],
+    ["an empty array", []],
+    ["a slot too few", GOOD.slice(0, -1)],
+    ["a slot too many", [...GOOD, 0]],
+    ["a slot that is null", GOOD.with(4, null as never)],
+    ["a slot that is true", GOOD.with(4, true as never)],
+    ["a slot that is text", GOOD.with(4, "three" as never)],
+    ["a slot that is empty text", GOOD.with(4, "" as never)],
+    ["a slot with a fraction", GOOD.with(4, 2.5)],
+    ["a slot with a fraction in text", GOOD.with(4, "2.5" as never)],
+    ["a slot with an exponent", GOOD.with(2, "1.7e+15" as never)],
+    ["a slot that is no number", GOOD.with(2, Number.NaN)],
+    ["a slot beyond 2^53", GOOD.with(2, 2 ** 53)],
+    ["a slot beyond 2^53 in text", GOOD.with(2, "9007199254740992" as never)],
+    ["an array in a slot", GOOD.with(4, [3] as never)],
+    ["a time of 0", GOOD.with(0, 0)],
+    ["a negative time", GOOD.with(0, -NOW_US)],
+    ["an unknown flag", GOOD.with(1, 2)],
+    ["flag -1 without a reason", [NOW_US, -1, 0, 0, 0]],
+    ["flag 1 without its ten slots", GOOD.with(1, 1)],
+    ["more asks served than were sent", GOOD.with(4, 4)],
+    ["fewer than none served", GOOD.with(4, -1)],
+  ])("is a fault and never an admission when it is or has %s", (_, reply) => {
+    expect(() => take(reply)).toThrow(unknownForm);
+  });
+
+  it.each<[string, unknown, LeaseReport | undefined]>([
+    ["no answer to the report", GOOD, REPORT],
+    ["more tokens than were wished for", LEASED.with(9, 6), REPORT],
+    ["fewer tokens than none", LEASED.with(9, -1), REPORT],
+    ["tokens without a lease", LEASED.with(8, 0), REPORT],
+    ["a lease without tokens", LEASED.with(9, 0), REPORT],
+    ["a mark of contention that is neither 0 nor 1", LEASED.with(10, 2), REPORT],
+    ["a negative escrow", LEASED.with(4, -1), REPORT],
+    ["a lease that nobody wished for", LEASED, undefined],
+  ])("is a fault and never a lease when it has %s", (_, reply, report) => {
+    expect(() => take(reply, callOf(report))).toThrow(unknownForm);
+  });
+
+  it("is a fault for a window with a flag of token buckets or a negative count", () => {
+    const call = { buckets: [{ key: "key", policy: WINDOW, report: undefined }], runs: [] };
+    expect(() => take([NOW_US, 1, 7, NOW_US], call)).toThrow(unknownForm);
+    expect(() => take([NOW_US, 0, -1, NOW_US], call)).toThrow(unknownForm);
+  });
+
+  it("is read whole or not at all, whatever comes, and never serves more than was asked", () => {
+    const anySlot = fc.oneof(
+      { weight: 6, arbitrary: fc.integer({ min: -1, max: 5 }) },
+      { weight: 2, arbitrary: fc.constant(NOW_US) },
+      { weight: 1, arbitrary: fc.anything() },
+    );
+    fc.assert(
+      fc.property(fc.oneof(fc.array(anySlot, { minLength: 3, maxLength: 13 }), fc.anything()), (reply) => {
+        let served: readonly number[] = [];
+        try {
+          served = take(reply, callOf(REPORT)).served;
+        } catch (error) {
+          expect(error).toEqual(unknownForm);
+        }
+        expect(served.every((number) => number >= 0 && number <= 3)).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("the reply of a script that only tells", () => {
+  const addresses = [
+    { key: "key", policy: WINDOW },
+    { key: "key", policy: BUCKET },
+  ];
+
+  it("gives the store's time and how each bucket stands", () => {
+    expect(decodePeek([NOW_US, 0, 7, NOW_US, 0, 1, NOW_US], addresses, ["a", "b"])).toMatchObject({
+      nowUs: NOW_US,
+      buckets: [{ state: { used: 7 } }, { state: { level: 1 } }],
+    });
+  });
+
+  it("is a fault with a slot too few, too many, or for other buckets", () => {
+    for (const reply of [
+      [NOW_US, 0, 7, NOW_US, 0, 1],
+      [NOW_US, 0, 7, NOW_US, 0, 1, NOW_US, 0],
+      [NOW_US, 0, 1, NOW_US],
+      null,
+    ])
+      expect(() => decodePeek(reply, addresses, ["a", "b"])).toThrow(unknownForm);
+  });
+});
