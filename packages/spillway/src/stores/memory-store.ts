@@ -42,6 +42,8 @@ class InMemoryStore implements MemoryStore {
   readonly #clock: Clock;
   readonly #originMs: number;
   readonly #tables = new Map<string, LRUCache<string, BucketState>>();
+  /** The same by policy object, since to make a name at each call would cost more than the decision. */
+  readonly #tablesByPolicy = new WeakMap<Policy, LRUCache<string, BucketState>>();
 
   constructor(maxKeys: number, clock: Clock) {
     this.#maxKeys = maxKeys;
@@ -94,7 +96,7 @@ class InMemoryStore implements MemoryStore {
   }
 
   async close(): Promise<void> {
-    this.#tables.clear();
+    for (const table of this.#tables.values()) table.clear();
   }
 
   #open(
@@ -114,13 +116,14 @@ class InMemoryStore implements MemoryStore {
     return { state, shape, report, quietUs };
   }
 
+  /** Policies of one name and algorithm share a table, as they share keys in Redis. */
   #tableOf(policy: Policy): LRUCache<string, BucketState> {
+    const known = this.#tablesByPolicy.get(policy);
+    if (known !== undefined) return known;
     const id = `${policy.name}:${policy.algorithm}`;
-    let table = this.#tables.get(id);
-    if (table === undefined) {
-      table = new LRUCache({ max: this.#maxKeys });
-      this.#tables.set(id, table);
-    }
+    const table = this.#tables.get(id) ?? new LRUCache<string, BucketState>({ max: this.#maxKeys });
+    this.#tables.set(id, table);
+    this.#tablesByPolicy.set(policy, table);
     return table;
   }
 

@@ -1,6 +1,6 @@
 import { algorithmOf, type BucketShape, type BucketState } from "../algorithms/bucket.ts";
 import { grantLease, settleLease, type TokenBucketShape, type TokenBucketState } from "../algorithms/token-bucket.ts";
-import type { AskRun, LeaseGrant, LeaseReport } from "./store.ts";
+import type { AskRun, Charge, LeaseGrant, LeaseReport } from "./store.ts";
 
 /** A bucket as a call meets it, brought to the call's instant; `undefined` state means that it cannot be read. */
 export interface OpenBucket {
@@ -32,11 +32,18 @@ interface Budget {
  * the model that `lua/take.lua` must equal; it reads no clock.
  */
 export function applyTake(buckets: readonly OpenBucket[], runs: readonly AskRun[], nowUs: number): TakeOutcome {
+  // Without a report there is no budget to keep to, and nothing to lease.
+  if (!buckets.some(isReported))
+    return { served: runs.map((run) => serveRun(buckets, undefined, run, true)), leases: [] };
   for (const bucket of buckets) settle(bucket);
   const budgets = buckets.map(budgetOf);
   const served = runs.map((run, index) => serveRun(buckets, budgets, run, index === 0));
   const leases = buckets.map((bucket, index) => grant(bucket, budgets[index] as Budget, nowUs));
   return { served, leases };
+}
+
+function isReported({ report }: OpenBucket): boolean {
+  return report !== undefined;
 }
 
 function settle({ state, shape, report, quietUs }: OpenBucket): void {
@@ -73,24 +80,37 @@ export function holdUs(shape: TokenBucketShape, lifeUs: number): number {
   return Math.min(lifeUs / 4, shape.burst / (4 * perUs));
 }
 
-function serveRun(buckets: readonly OpenBucket[], budgets: readonly Budget[], run: AskRun, first: boolean): number {
-  for (let served = 0; served < run.count; served++) {
-    const fits = run.charges.every(({ bucket, cost }) => {
-      const { state, shape } = buckets[bucket] as OpenBucket;
-      if (state === undefined || !algorithmOf(shape).fits(state, shape, cost)) return false;
-      return cost === 0 || cost <= (budgets[bucket] as Budget).left || (first && served === 0);
-    });
-    if (!fits) {
-      for (const { bucket } of run.charges) (budgets[bucket] as Budget).refused = true;
+function serveRun(
+  buckets: readonly OpenBucket[],
+  budgets: readonly Budget[] | undefined,
+  { count, charges }: AskRun,
+  isFirst: boolean,
+): number {
+  for (let served = 0; served < count; served++) {
+    for (const charge of charges) {
+      if (fits(buckets, budgets, charge, isFirst && served === 0)) continue;
+      if (budgets !== undefined) for (const { bucket } of charges) (budgets[bucket] as Budget).refused = true;
       return served;
     }
-    for (const { bucket, cost } of run.charges) {
+    for (const { bucket, cost } of charges) {
       const { state, shape } = buckets[bucket] as OpenBucket;
       algorithmOf(shape).charge(state as BucketState, shape, cost);
-      (budgets[bucket] as Budget).left -= cost;
+      if (budgets !== undefined) (budgets[bucket] as Budget).left -= cost;
     }
   }
-  return run.count;
+  return count;
+}
+
+/** The first ask of a call is served even beyond the budget, if the bucket has the tokens. */
+function fits(
+  buckets: readonly OpenBucket[],
+  budgets: readonly Budget[] | undefined,
+  { bucket, cost }: Charge,
+  isFirst: boolean,
+): boolean {
+  const { state, shape } = buckets[bucket] as OpenBucket;
+  if (state === undefined || !algorithmOf(shape).fits(state, shape, cost)) return false;
+  return budgets === undefined || cost === 0 || isFirst || cost <= (budgets[bucket] as Budget).left;
 }
 
 function grant({ state, shape, report }: OpenBucket, budget: Budget, nowUs: number): LeaseGrant | undefined {
