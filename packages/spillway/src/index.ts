@@ -30,5 +30,11 @@ export {
 export { type ClusterStoreOptions, clusterStore } from "./stores/cluster-store.ts";
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory-store.ts";
 export type { RedisClient } from "./stores/redis/clients/adapt-client.ts";
+export {
+  fromSendCommand,
+  type SendClusterCommand,
+  type SendCommand,
+  type SendCommandClient,
+} from "./stores/redis/clients/send-command.ts";
 export { type RedisStoreOptions, redisStore } from "./stores/redis/redis-store.ts";
 export type { Store, TakeCall, TakeReply } from "./stores/store.ts";

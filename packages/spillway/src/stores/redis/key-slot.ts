@@ -15,3 +15,8 @@ export function keySlot(tag: string): number {
   for (const byte of Buffer.from(tag)) crc = ((crc << 8) & 0xffff) ^ (TABLE[(crc >> 8) ^ byte] as number);
   return crc % SLOTS;
 }
+
+/** The cluster slot of a store key, which has its tag between its only braces. */
+export function slotOfStoreKey(key: string): number {
+  return keySlot(key.slice(key.indexOf("{") + 1, key.indexOf("}")));
+}

@@ -3,7 +3,6 @@ import { requireObject } from "../../options.ts";
 import type { Adjustment, BucketAddress, PeekReply, Store, TakeCall, TakeReply } from "../store.ts";
 import { adaptClient, type RedisClient } from "./clients/adapt-client.ts";
 import type { Script, ScriptClient } from "./clients/client.ts";
-
 import { bucketKey, keyTag } from "./key-layout.ts";
 import { keySlot } from "./key-slot.ts";
 import { decodePeek, decodeTake } from "./reply-decoding.ts";
@@ -23,7 +22,8 @@ export interface RedisStoreOptions {
 /**
  * Buckets in Redis or Valkey, shared by every process that uses the same server and prefix. Decisions are made by Lua scripts
  * on the server's clock.
- * @param client an ioredis client (standalone, Cluster or Sentinel). It is never changed and never closed.
+ * @param client a client of ioredis or iovalkey (standalone, Sentinel or Cluster) or of node-redis (`createClient`,
+ * `createCluster`), connected or not; or any other one through `fromSendCommand`. It is never changed and never closed.
  * @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION`.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {

@@ -1,0 +1,117 @@
+import { invalidOption } from "../../../errors.ts";
+import { slotOfStoreKey } from "../key-slot.ts";
+import type { Script, ScriptClient } from "./client.ts";
+import { GivenConnection } from "./given-connection.ts";
+import { type Connection, connectWithReason, endClient, givenState, type IoredisClient, send } from "./ioredis.ts";
+import { type Options, safeClusterOptions, unsafeClusterOptions } from "./ioredis-options.ts";
+import { type Driver, OwnConnection, SEARCH_WITHIN_MS } from "./own-connection.ts";
+import { redisError } from "./redis-errors.ts";
+import { runOnce } from "./run-once.ts";
+import { Silences } from "./silence.ts";
+import { warnOfUnsafeOptions } from "./unsafe-options.ts";
+
+/** A Cluster client, as it is called. */
+interface ClusterConnection extends Connection {
+  /** For each slot the nodes that hold it, the primary first, as `host:port`. */
+  readonly slots: readonly (readonly string[] | undefined)[];
+  nodes(role: "all" | "master"): readonly Connection[];
+  duplicate(nodes: readonly unknown[], options: Options): ClusterConnection;
+}
+
+/** Whether a client of ioredis's shape is one for a Redis Cluster. */
+export function isIoredisCluster(client: object): boolean {
+  return (client as { isCluster?: unknown }).isCluster === true;
+}
+
+/** Scripts over a Cluster client of ioredis or iovalkey: on a duplicate with safe options, or on the client itself. */
+export class IoredisClusterScripts implements ScriptClient {
+  readonly name = "ioredis Cluster";
+  readonly isCluster = true;
+  readonly #connection: OwnConnection<ClusterConnection> | GivenConnection<ClusterConnection>;
+  readonly #silences = new Silences();
+  /** The nodes of our own connection, by `host:port`. */
+  #nodes = new Map<string, Connection>();
+  /** Why the connection to a node was lost or not made, until there is one. */
+  #reasons = new Map<string, unknown>();
+
+  constructor(client: IoredisClient, useAsIs: boolean) {
+    const given = client as unknown as ClusterConnection;
+    requirePlainPrefix(given.options);
+    if (useAsIs) {
+      warnOfUnsafeOptions(given, unsafeClusterOptions(given.options));
+      this.#connection = new GivenConnection(given, givenState(given));
+    } else {
+      this.#connection = new OwnConnection(this.#driverOf(given), SEARCH_WITHIN_MS);
+    }
+  }
+
+  run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return this.#connection.use(async (cluster) => {
+      const address = cluster.slots[slotOfStoreKey(keys[0] as string)]?.[0] ?? "";
+      const node = this.#nodes.get(address);
+      // Its calls fail; the driver asks the other nodes, and makes another connection.
+      if (node !== undefined && this.#silences.isTooLong(node)) node.disconnect();
+      try {
+        const run = (): Promise<unknown> => runOnce((command) => send(cluster, command), script, keys, args);
+        return await (node === undefined ? run() : this.#silences.during(node, run));
+      } catch (cause) {
+        throw redisError(this.#reasonOf(cause, address));
+      }
+    });
+  }
+
+  warm(): void {
+    if (this.#connection instanceof OwnConnection) this.#connection.connected().catch(() => {});
+  }
+
+  nodeOf(slot: number): string {
+    return this.#connection.current?.slots[slot]?.[0] ?? "";
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close();
+  }
+
+  #driverOf(given: ClusterConnection): Driver<ClusterConnection> {
+    return {
+      create: () => this.#watched(given.duplicate([], safeClusterOptions(given.options))),
+      connect: (client) => connectWithReason(client),
+      isReady: ({ status }) => status === "ready",
+      end: endClient,
+    };
+  }
+
+  #watched(cluster: ClusterConnection): ClusterConnection {
+    const nodes = new Map<string, Connection>();
+    const reasons = new Map<string, unknown>();
+    this.#nodes = nodes;
+    this.#reasons = reasons;
+    cluster.on("+node", (node: Connection) => {
+      const address = addressOf(node);
+      nodes.set(address, node);
+      node.on("connect", () => node.stream?.unref?.());
+      node.on("ready", () => reasons.delete(address));
+    });
+    cluster.on("-node", (node: Connection) => {
+      if (nodes.get(addressOf(node)) === node) nodes.delete(addressOf(node));
+    });
+    cluster.on("node error", (cause: unknown, address: string) => reasons.set(address, cause));
+    return cluster;
+  }
+
+  /** Of a node that is gone, the driver says only that the connection is closed; why, it said before, as an event. */
+  #reasonOf(cause: unknown, address: string): unknown {
+    const closed = cause instanceof Error && cause.message === "Connection is closed.";
+    return closed ? (this.#reasons.get(address) ?? cause) : cause;
+  }
+}
+
+function addressOf({ options }: Connection): string {
+  return `${options.host}:${options.port}`;
+}
+
+/** A brace before the key's own would decide about the slot, and one call's keys would not share it. */
+function requirePlainPrefix({ keyPrefix, redisOptions }: Options): void {
+  const prefix = keyPrefix ?? (redisOptions as Options | undefined)?.keyPrefix ?? "";
+  if (String(prefix).includes("{")) throw invalidOption("client.keyPrefix", "without a brace on a cluster", prefix);
+}
