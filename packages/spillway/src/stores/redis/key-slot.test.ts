@@ -1,0 +1,31 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { keyTag } from "./key-layout.ts";
+import { keySlot } from "./key-slot.ts";
+
+describe("keySlot", () => {
+  // What CLUSTER KEYSLOT of Redis 7.0 answers.
+  it.each([
+    ["123456789", 12739],
+    ["foo", 12182],
+    ["a", 15495],
+    ["ä", 13929],
+    ["api-key:42", 5587],
+    ["user1000", 3443],
+    ["{bar", 4015],
+    ["bar", 5061],
+    ["", 0],
+  ])("of %j is %d", (tag, slot) => {
+    expect(keySlot(tag)).toBe(slot);
+  });
+
+  it("is a slot of a cluster for every key", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 40 }), (key) => {
+        const slot = keySlot(keyTag(key));
+        expect(Number.isInteger(slot) && slot >= 0 && slot < 16_384).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
