@@ -8,6 +8,9 @@ import { ROOT, runNode } from "./run-node.mjs";
 import { say } from "./say.mjs";
 import { TEST_RESULT } from "./test-result.mjs";
 
+/** Prints what each fault cost, below vitest's own report. */
+const CHAOS_TABLE = "./test/chaos/table-reporter.ts";
+
 /**
  * A command is a module that gets the remaining arguments, or a function. `redisServer` asks for the program
  * `redis-server` itself, for commands that stop, pause and configure servers; the others find a Redis by themselves.
@@ -56,7 +59,7 @@ async function runTests(args, env = {}) {
 
 async function runChaos(args) {
   if (existsSync(join(ROOT, "test/chaos")))
-    return await runTests(["--project=chaos", ...args], { SPILLWAY_CHAOS: "1" });
+    return await runTests(["--project=chaos", `--reporter=${CHAOS_TABLE}`, ...args], { SPILLWAY_CHAOS: "1" });
   say('The command "chaos" is not built yet: test/chaos does not exist.');
   return 1;
 }
