@@ -53,6 +53,8 @@ export function caseResult(question: string, definition: CaseDefinition, heat: H
     ? Object.fromEntries(rivals.map((peer) => [peer, ratioOf(valuesOf(ours), valuesOf(peer))]))
     : {};
   const median = summaries.get(ours)?.median;
+  // Who was disqualified is no measure; where Spillway was, every mark is missed.
+  const isJudged = (mark: Mark): boolean => "oursBelow" in mark || summaries.has(mark.peer);
   return {
     name,
     question,
@@ -70,7 +72,7 @@ export function caseResult(question: string, definition: CaseDefinition, heat: H
     ),
     rounds: Math.max(0, ...timed.map((who) => samplesOf(heat, who).length)),
     disqualified: Object.fromEntries([...heat.disqualified].filter(([who]) => names.includes(who))),
-    marks: (definition.marks ?? []).map((mark) => judge(mark, median, ratios)),
+    marks: (definition.marks ?? []).filter(isJudged).map((mark) => judge(mark, median, ratios)),
   };
 }
 
