@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { algorithmOf, type BucketState, copyOf } from "../algorithms/bucket.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { requireWhole } from "../options.ts";
+import { requireObject, requireWhole } from "../options.ts";
 import type { Policy } from "../policy.ts";
 import type {
   Adjustment,
@@ -32,6 +32,7 @@ export interface MemoryStore extends Store {
  * process that makes one has a limit of its own; replicas that should share one need `redisStore` or `clusterStore`.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  requireObject(options, "options", ["maxKeys", "clock"]);
   const maxKeys = requireWhole(options.maxKeys ?? 100_000, "maxKeys", 1, 10_000_000);
   return new InMemoryStore(maxKeys, options.clock ?? systemClock);
 }
@@ -40,7 +41,7 @@ class InMemoryStore implements MemoryStore {
   readonly name = "memory";
   readonly #maxKeys: number;
   readonly #clock: Clock;
-  readonly #originMs: number;
+  readonly #originUs: number;
   readonly #tables = new Map<string, LRUCache<string, BucketState>>();
   /** The same by policy object, since to make a name at each call would cost more than the decision. */
   readonly #tablesByPolicy = new WeakMap<Policy, LRUCache<string, BucketState>>();
@@ -48,7 +49,7 @@ class InMemoryStore implements MemoryStore {
   constructor(maxKeys: number, clock: Clock) {
     this.#maxKeys = maxKeys;
     this.#clock = clock;
-    this.#originMs = clock.wallMs() - clock.monotonicMs();
+    this.#originUs = Math.round((clock.wallMs() - clock.monotonicMs()) * 1000);
   }
 
   async take(call: TakeCall): Promise<TakeReply> {
@@ -128,7 +129,7 @@ class InMemoryStore implements MemoryStore {
   }
 
   #nowUs(): number {
-    return Math.floor((this.#originMs + this.#clock.monotonicMs()) * 1000);
+    return this.#originUs + Math.round(this.#clock.monotonicMs() * 1000);
   }
 }
 

@@ -101,7 +101,7 @@ describe("the reply of take", () => {
     ["undefined", undefined],
     ["text", "OK"],
     ["a number", 1],
-    ["an object", { 0: NOW_US, length: 5 }],
+    ["an object like an array", { ...GOOD, length: 5 }],
     ["bytes", Buffer.from("1")],
     ["an error", new Error("ERR")],
     ["an empty array", []],
