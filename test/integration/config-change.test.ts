@@ -1,0 +1,102 @@
+import { keysUnder } from "@spillway/testkit";
+import type { PolicyOptions } from "spillway";
+import { describe, expect, it } from "vitest";
+import { redisFixture } from "../support/redis-fixture.ts";
+
+const redis = redisFixture();
+
+/** Two deployments over the same keys. */
+function deploy(before: PolicyOptions, after: PolicyOptions) {
+  return [redis.limiter({ policies: before, lease: false }), redis.limiter({ policies: after, lease: false })] as const;
+}
+
+describe("C09: numbers of a policy change while its keys exist", () => {
+  it("C09 a: a token bucket with plenty left is served at once under a higher rate", async () => {
+    const [before, after] = deploy(
+      { name: "p", limit: 10, period: "20s", burst: 16 },
+      { name: "p", limit: 1000, period: "20s", burst: 16 },
+    );
+    for (let i = 0; i < 3; i++) await before.consume("k");
+    expect(await after.consume("k")).toMatchObject({ allowed: true, remaining: 12 });
+  });
+
+  it("C09 a: an empty token bucket refills at the higher rate at once", async () => {
+    const [before, after] = deploy(
+      { name: "p", limit: 1, period: "1h", burst: 5 },
+      { name: "p", limit: 100, period: "1s", burst: 5 },
+    );
+    await before.consume("k", { cost: 5 });
+    const refused = await after.consume("k", { cost: 2 });
+    if (refused.allowed) throw new Error("admitted");
+    expect(refused.retryAfterMs).toBeLessThanOrEqual(20);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+    expect(await after.consume("k", { cost: 2 })).toMatchObject({ allowed: true });
+  });
+
+  it("C09 b: a window that is used up serves at once under a higher limit", async () => {
+    const [before, after] = deploy(
+      { name: "p", limit: 1, period: "100m", algorithm: "fixed-window" },
+      { name: "p", limit: 10, period: "100m", algorithm: "fixed-window" },
+    );
+    await before.consume("k");
+    expect(await before.consume("k")).toMatchObject({ allowed: false });
+    expect(await after.consume("k")).toMatchObject({ allowed: true, remaining: 8 });
+  });
+
+  it.each([
+    ["token bucket", undefined],
+    ["fixed window", "fixed-window"],
+  ] as const)(
+    "C09 c: a lower burst counts at once, and no wait is longer than the new time to full (%s)",
+    async (_, algorithm) => {
+      const [before, after] = deploy(
+        { name: "p", limit: 1000, period: "1h", ...(algorithm && { algorithm }) },
+        { name: "p", limit: 10, period: "1m", ...(algorithm && { algorithm }) },
+      );
+      await before.consume("k", { cost: algorithm === undefined ? 100 : 5 });
+      const first = await after.consume("k");
+      expect(first).toMatchObject({ allowed: true });
+      expect(first.remaining).toBeLessThanOrEqual(9);
+      expect(first.resetAfterMs).toBeLessThanOrEqual(60_000);
+      const refused = await after.consume("k", { cost: 10 });
+      if (refused.allowed) throw new Error("admitted");
+      expect(refused.retryAfterMs).toBeLessThanOrEqual(60_000);
+    },
+  );
+
+  it("C09 c: a window that was used far over a lower limit waits for its own end", async () => {
+    const [before, after] = deploy(
+      { name: "p", limit: 1000, period: "1h", algorithm: "fixed-window" },
+      { name: "p", limit: 10, period: "1m", algorithm: "fixed-window" },
+    );
+    await before.consume("k", { cost: 100 });
+    const refused = await after.consume("k");
+    if (refused.allowed) throw new Error("admitted");
+    expect(refused.remaining).toBe(0);
+    expect(refused.retryAfterMs).toBeLessThanOrEqual(60_000);
+    expect(refused.resetAfterMs).toBeLessThanOrEqual(60_000);
+  });
+
+  it("C09 d: another way of counting starts afresh under keys of its own", async () => {
+    const [before, after] = deploy(
+      { name: "p", limit: 5, period: "1h" },
+      { name: "p", limit: 5, period: "1h", algorithm: "fixed-window" },
+    );
+    for (let i = 0; i < 6; i++) await before.consume("k");
+    expect(await after.consume("k")).toMatchObject({ allowed: true, remaining: 4, source: "store" });
+    expect(await before.consume("k")).toMatchObject({ allowed: false });
+    const keys = await keysUnder(redis.client, "spillway:");
+    expect(keys).toEqual(["spillway:v1:{k}:p:fixed-window", "spillway:v1:{k}:p:token-bucket"]);
+  });
+
+  it("old and new numbers that alternate call by call admit no more than the larger burst and what comes in", async () => {
+    const [before, after] = deploy(
+      { name: "p", limit: 7, period: "49m", burst: 7 },
+      { name: "p", limit: 10, period: "1h", burst: 12 },
+    );
+    let admitted = 0;
+    for (let i = 0; i < 60; i++) if ((await (i % 2 ? before : after).consume("k")).allowed) admitted++;
+    expect(admitted).toBeLessThanOrEqual(12);
+    expect(admitted).toBeGreaterThanOrEqual(7);
+  });
+});
