@@ -277,7 +277,7 @@ describe("a policy function", () => {
     clock.advance(50);
     expect(await remainingOf(limiter)).toEqual([50]);
     isPaid = false;
-    expect(await limiter.consume("key")).toMatchObject({ allowed: true, limit: 10, remaining: 4 });
+    expect(await limiter.consume("key")).toMatchObject({ allowed: false, limit: 10, retryAfterMs: 50 });
   });
 
   it("counts a key once, also when it makes its objects anew each time", async () => {
