@@ -5,7 +5,7 @@ import { GivenConnection } from "./given-connection.ts";
 import { type Connection, connectWithReason, endClient, givenState, type IoredisClient, send } from "./ioredis.ts";
 import { type Options, safeClusterOptions, unsafeClusterOptions } from "./ioredis-options.ts";
 import { type Driver, OwnConnection, SEARCH_WITHIN_MS } from "./own-connection.ts";
-import { redisError } from "./redis-errors.ts";
+import { redisError, unreachable } from "./redis-errors.ts";
 import { runOnce } from "./run-once.ts";
 import { Silences } from "./silence.ts";
 import { warnOfUnsafeOptions } from "./unsafe-options.ts";
@@ -33,6 +33,9 @@ export class IoredisClusterScripts implements ScriptClient {
   #nodes = new Map<string, Connection>();
   /** Why the connection to a node was lost or not made, until there is one. */
   #reasons = new Map<string, unknown>();
+  #lastReason: unknown;
+  /** The nodes of a user's client that is used as it is. */
+  readonly #givenNodes = new WeakMap<Connection, GivenConnection<Connection>>();
 
   constructor(client: IoredisClient, useAsIs: boolean) {
     const given = client as unknown as ClusterConnection;
@@ -46,18 +49,40 @@ export class IoredisClusterScripts implements ScriptClient {
   }
 
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    return this.#connection.use(async (cluster) => {
+    return this.#connection.use((cluster) => {
       const address = cluster.slots[slotOfStoreKey(keys[0] as string)]?.[0] ?? "";
-      const node = this.#nodes.get(address);
-      // Its calls fail; the driver asks the other nodes, and makes another connection.
-      if (node !== undefined && this.#silences.isTooLong(node)) node.disconnect();
-      try {
-        const run = (): Promise<unknown> => runOnce((command) => send(cluster, command), script, keys, args);
-        return await (node === undefined ? run() : this.#silences.during(node, run));
-      } catch (cause) {
-        throw redisError(this.#reasonOf(cause, address));
-      }
+      const run = (): Promise<unknown> => runOnce((command) => send(cluster, command), script, keys, args);
+      return this.#connection instanceof OwnConnection
+        ? this.#runOwn(address, run)
+        : this.#runGiven(cluster, address, run);
     });
+  }
+
+  async #runOwn(address: string, run: () => Promise<unknown>): Promise<unknown> {
+    const node = this.#nodes.get(address);
+    // Its calls fail; the driver asks the other nodes, and makes another connection.
+    if (node !== undefined && this.#silences.isTooLong(node)) node.disconnect();
+    try {
+      return await (node === undefined ? run() : this.#silences.during(node, run));
+    } catch (cause) {
+      if (!isClosed(cause)) throw cause;
+      // The driver says no more than that. Why, it said before, as an event.
+      if (node === undefined) throw unreachable(this.#reasons.get(address) ?? this.#lastReason ?? cause);
+      throw redisError(this.#reasons.get(address) ?? cause);
+    }
+  }
+
+  /** Waits for the node's connection, which a client without an offline queue would not. */
+  #runGiven(cluster: ClusterConnection, address: string, run: () => Promise<unknown>): Promise<unknown> {
+    const node = cluster.nodes("master").find((master) => addressOf(master) === address);
+    if (node === undefined) return run().catch(asUnreachable);
+    if (node.status === "ready") return run();
+    let given = this.#givenNodes.get(node);
+    if (given === undefined) {
+      given = new GivenConnection(node, givenState(node));
+      this.#givenNodes.set(node, given);
+    }
+    return given.use(run);
   }
 
   warm(): void {
@@ -95,15 +120,22 @@ export class IoredisClusterScripts implements ScriptClient {
     cluster.on("-node", (node: Connection) => {
       if (nodes.get(addressOf(node)) === node) nodes.delete(addressOf(node));
     });
-    cluster.on("node error", (cause: unknown, address: string) => reasons.set(address, cause));
+    cluster.on("node error", (cause: unknown, address: string) => {
+      reasons.set(address, cause);
+      this.#lastReason = cause;
+    });
     return cluster;
   }
+}
 
-  /** Of a node that is gone, the driver says only that the connection is closed; why, it said before, as an event. */
-  #reasonOf(cause: unknown, address: string): unknown {
-    const closed = cause instanceof Error && cause.message === "Connection is closed.";
-    return closed ? (this.#reasons.get(address) ?? cause) : cause;
-  }
+/** What becomes of a call in a connection that was lost, or not made. */
+function isClosed(cause: unknown): boolean {
+  return cause instanceof Error && cause.message === "Connection is closed.";
+}
+
+/** A call for a node that the driver has no connection to goes to any other, to ask the way, and then to the one that is gone. */
+function asUnreachable(cause: unknown): never {
+  throw isClosed(cause) ? unreachable(cause) : cause;
 }
 
 function addressOf({ options }: Connection): string {

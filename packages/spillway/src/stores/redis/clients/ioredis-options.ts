@@ -69,11 +69,12 @@ export function safeClusterOptions({ redisOptions }: Options): Options {
 
 /** Which options of a standalone or Sentinel client break which promise. */
 export function unsafeOptions(given: Options): string[] {
+  const { enableOfflineQueue, maxRetriesPerRequest, autoResendUnfulfilledCommands } = given;
+  const lost =
+    autoResendUnfulfilledCommands === false ? "never fails" : "is sent again on the next connection, and charged twice";
   return [
-    ...(given.enableOfflineQueue === false ? [] : [OFFLINE_QUEUE]),
-    ...(given.autoResendUnfulfilledCommands === false
-      ? []
-      : ["autoResendUnfulfilledCommands is on: a call whose reply was lost is sent again, and charged twice"]),
+    ...(enableOfflineQueue === false ? [] : [OFFLINE_QUEUE]),
+    ...(maxRetriesPerRequest === 0 ? [] : [`maxRetriesPerRequest is not 0: a call whose reply was lost ${lost}`]),
     ...unsafeTimeouts(given),
   ];
 }

@@ -41,7 +41,10 @@ interface ClusterConnection {
   readonly isOpen: boolean;
   readonly slots: readonly ({ readonly master: Node } | undefined)[];
   readonly nodeByAddress: ReadonlyMap<string, Node>;
-  readonly _options?: NodeRedisOptions & { readonly defaults?: NodeRedisOptions };
+  readonly _options?: NodeRedisOptions & {
+    readonly rootNodes?: readonly NodeRedisOptions[];
+    readonly defaults?: NodeRedisOptions;
+  };
   connect(): Promise<unknown>;
   destroy(): void;
   duplicate(overrides: object): ClusterConnection;
@@ -118,8 +121,10 @@ export class NodeRedisClusterScripts implements ScriptClient {
     const given = this.#given;
     return {
       create: () => {
-        const { defaults } = given._options ?? {};
+        const { defaults, rootNodes = [] } = given._options ?? {};
         return given.duplicate({
+          // They are only asked for the nodes. One that says nothing must not hold up the process.
+          rootNodes: rootNodes.map((node) => ({ ...node, socket: { ...node.socket, socketTimeout: ASK_WITHIN_MS } })),
           defaults: { ...defaults, ...safeOptions(defaults, ASK_WITHIN_MS) },
           commandOptions: { timeout: undefined },
           minimizeConnections: true,

@@ -33,7 +33,7 @@ export class OwnConnection<C> {
   readonly #withinMs: number;
   #current: C | undefined;
   #attempt: Promise<C> | undefined;
-  #attempted: C | undefined;
+  #abandon: (error: SpillwayError) => void = () => {};
   #closed = false;
 
   constructor(driver: Driver<C>, withinMs: number = CONNECT_WITHIN_MS) {
@@ -64,7 +64,6 @@ export class OwnConnection<C> {
     if (usable !== undefined) return Promise.resolve(usable);
     this.#attempt ??= this.#connect().finally(() => {
       this.#attempt = undefined;
-      this.#attempted = undefined;
     });
     return this.#attempt;
   }
@@ -85,8 +84,7 @@ export class OwnConnection<C> {
   close(): void {
     this.#closed = true;
     if (this.#current !== undefined) this.giveUp(this.#current);
-    if (this.#attempted !== undefined) this.#driver.end(this.#attempted);
-    this.#attempted = undefined;
+    this.#abandon(closed());
   }
 
   #usable(): C | undefined {
@@ -99,15 +97,16 @@ export class OwnConnection<C> {
 
   async #connect(): Promise<C> {
     const client = this.#driver.create();
-    this.#attempted = client;
+    const abandoned = new Promise<never>((_, reject) => {
+      this.#abandon = reject;
+    });
     try {
-      await within(this.#withinMs, this.#driver.connect(client));
+      await Promise.race([within(this.#withinMs, this.#driver.connect(client)), abandoned]);
+      if (this.#closed) throw closed();
     } catch (cause) {
-      if (this.#attempted === client) this.#driver.end(client);
-      throw this.#closed ? closed() : unreachable(cause);
+      this.#driver.end(client);
+      throw unreachable(cause);
     }
-    if (this.#closed) throw closed();
-    this.#attempted = undefined;
     this.#current = client;
     return client;
   }
