@@ -19,48 +19,44 @@
 --         flag -1: the bucket cannot be read: a is 1 for another type, 2 for an unknown value
 -- Writes: every readable bucket, also when refused; expires when it would be as if unused, 1 to 2 ms rounded up.
 
--- @include lib/clock
--- @include lib/refill
--- @include lib/expiry
-
-local call_us = server_time_us()
+-- The commonest call of all is one straight line, so that a bucket without escrow pays for nothing it does not use. Whatever
+-- is unusual about the value is left to the lines below.
+local time = redis.call('TIME')
+local call_us = time[1] * 1000000 + time[2]
 local is_short = ARGV[1] == 's'
-
 if is_short then
   local value = redis.pcall('GET', KEYS[1])
-  if not value or (#value == 33 and string.byte(value) == 1) then
+  if not value or #value == 33 then
     local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
     local capacity = ARGV[5] * units_per_token
-    local full_us = ceil(capacity / units_per_tick) * tick_us
-    local level, time_us, readable = capacity, call_us, true
-    if value then
-      local scale, longest_us
-      level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-      readable = level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
-        and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE
-      if readable then
-        if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
-        if level < -capacity then level = -capacity end
-        if longest_us > full_us then full_us = longest_us end
-        if call_us < time_us then time_us = call_us end
-        level, time_us = refilled(level, time_us, call_us, capacity, units_per_tick, tick_us)
-      end
-    end
-    if readable then
+    local full_us = math.ceil(capacity / units_per_tick) * tick_us
+    local form, level, time_us, scale, longest_us = 1, capacity, call_us, units_per_token, full_us
+    if value then form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value) end
+    if form == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+      and longest_us >= 0 and longest_us <= 1e300 then
+      if longest_us > full_us then full_us = longest_us end
+      local ticks = math.floor((call_us - time_us) / tick_us)
+      level = level + units_per_tick * ticks
+      if level >= capacity then level, time_us = capacity, call_us else time_us = time_us + ticks * tick_us end
       local served, cost_units = ARGV[6] + 0, ARGV[7] * units_per_token
       if cost_units > 0 then
-        local most = floor(level / cost_units)
+        local most = math.floor(level / cost_units)
         if most < 0 then most = 0 end
         if most < served then served = most end
         level = level - served * cost_units
       end
-      redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX',
-        token_bucket_expiry_ms(full_us, level, 0))
+      local expiry_us = full_us
+      if level < 0 then expiry_us = 2 * full_us end
+      local expiry_ms = math.ceil(expiry_us / 1000) + 1
+      if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
+      redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX', expiry_ms)
       return { call_us, 0, level, time_us, served }
     end
   end
 end
 
+-- @include lib/refill
+-- @include lib/expiry
 -- @include lib/arguments
 -- @include lib/fault
 -- @include lib/token-bucket
@@ -124,7 +120,7 @@ for i = 1, key_count do
   if reported then slot = slot + 5 + 3 * argv[slot + 4] end
 end
 
-local served, run = {}, 0
+local served, run = { 0 }, 0
 while slot <= argument_count do
   local count, first_charge = argv[slot] + 0, slot + 2
   slot = first_charge + 2 * argv[slot + 1]
@@ -160,7 +156,8 @@ while slot <= argument_count do
   served[run] = done
 end
 
-local reply, n = { call_us, 0, 0, 0 }, 1
+-- Long enough for two leased buckets without growing; it ends where the last slot is set to nothing.
+local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
 for i = 1, key_count do
   local b, policy = buckets[i], policy_of[i]
   if not b then
@@ -175,13 +172,13 @@ for i = 1, key_count do
     if wish and wish > 0 and not b[REFUSED] then
       local units_per_token = policy[2]
       local most = b[SHARE] * (level / units_per_token) / 2
-      if b[CONTENDED] == 1 then most = math.min(b[LEFT], level / units_per_token) end
-      tokens = math.max(0, math.min(wish, floor(most)))
+      if b[CONTENDED] == 1 then most = min(b[LEFT], level / units_per_token) end
+      tokens = max(0, min(wish, floor(most)))
       if tokens > 0 then
         if older == 0 or newer == 0 then
-          local last_id = math.max(older_id, newer_id)
+          local last_id = max(older_id, newer_id)
           if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
-          newer, newer_id, newer_death_us = 0, math.max(call_us, last_id + 1), 0
+          newer, newer_id, newer_death_us = 0, max(call_us, last_id + 1), 0
         end
         if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
         if call_us + b[LIFE_US] > newer_death_us then newer_death_us = call_us + b[LIFE_US] end
@@ -203,4 +200,5 @@ for i = 1, key_count do
   n = n + 3
 end
 for i = 1, run do reply[n + i] = served[i] end
+reply[n + run + 1] = nil
 return reply

@@ -1,7 +1,7 @@
 -- Arithmetic of a token bucket on plain numbers. A policy is its four numbers: units per token, units per tick, tick in us,
 -- burst in tokens.
 
-local floor, ceil = math.floor, math.ceil
+local floor, ceil, max = math.floor, math.ceil, math.max
 
 -- Bounds of what a script can have stored: 2^53 for what is counted exactly, a finite number for what may be longer.
 local LARGEST, FINITE = 9007199254740992, 1e300
@@ -19,6 +19,6 @@ local function rescaled(level, from, to)
   local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
   local scaled = floor(rest / from)
-  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  if rest > 9007199254740991 then scaled = max(0, scaled - 1) end
   return tokens * to + scaled
 end

@@ -11,12 +11,14 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
   local level, time_us, scale, longest_us
   local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
-  local form = string.byte(value)
-  if form == 1 and #value == 33 then
-    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-  elseif form == 2 and #value == 89 then
-    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      struct.unpack('<ddddddddddd', value, 2)
+  local form
+  if #value == 33 then
+    form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+    if form ~= 1 then return nil end
+  elseif #value == 89 then
+    form, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<Bddddddddddd', value)
+    if form ~= 2 then return nil end
   else
     return nil
   end
@@ -34,17 +36,16 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
+  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
-    older = 0
+    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, older = ceiling + older * units_per_token, 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
-    newer = 0
+    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, newer = ceiling + newer * units_per_token, 0
   end
-  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  if ceiling < 0 then ceiling = 0 end
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end

@@ -53,27 +53,32 @@ export const TWINS: readonly Twin[] = [
   {
     mistake: "a stored time ahead of the clock is left there",
     leases: false,
-    edits: [["if call_us < time_us then time_us = call_us end", ""]],
+    edits: [["and time_us <= call_us and", "and"]],
   },
   {
     mistake: "refill does not stop for what is out on lease",
     leases: true,
-    edits: [["math.max(0, capacity - (older + newer) * units_per_token)", "capacity"]],
+    edits: [["local ceiling = capacity - (older + newer) * units_per_token", "local ceiling = capacity"]],
   },
   {
     mistake: "the time goes through text",
     leases: false,
-    edits: [["return time[1] * 1000000 + time[2]", "return tonumber(tostring(time[1] * 1000000 + time[2]))"]],
+    edits: [
+      [
+        "local call_us = time[1] * 1000000 + time[2]",
+        "local call_us = tonumber(tostring(time[1] * 1000000 + time[2]))",
+      ],
+    ],
   },
   {
     mistake: "lease ids repeat when the clock goes back",
     leases: true,
-    edits: [["math.max(call_us, last_id + 1)", "call_us"]],
+    edits: [["max(call_us, last_id + 1)", "call_us"]],
   },
   {
     mistake: "a part of a tick is lost at each call",
     leases: false,
-    edits: [["return level, time_us + ticks * tick_us", "return level, at_us"]],
+    edits: [["else time_us = time_us + ticks * tick_us end", "else time_us = call_us end"]],
   },
   {
     mistake: "an ask is served in part",

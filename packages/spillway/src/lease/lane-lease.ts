@@ -75,8 +75,9 @@ export class LaneLease {
     return statuses;
   }
 
-  /** Whether it is time to fetch more before a shelf runs dry. */
+  /** Whether it is time to fetch more before a shelf runs dry. Asked for after a spend. */
   get isLow(): boolean {
+    if (this.#lastSpentMs < this.#abstainUntilMs) return false;
     for (let i = 0; i < this.#shelves.length; i++)
       if ((this.#shelves[i] as Shelf).held <= (this.#watermarks[i] as number)) return true;
     return false;
@@ -90,8 +91,9 @@ export class LaneLease {
     }
   }
 
-  /** Somebody was refused a cost above 1 and told to come back after `waitMs`. */
+  /** Somebody was refused a cost above 1 and told to come back after `waitMs`; nobody waits for a cost that can never fit. */
   abstain(nowMs: number, waitMs: number): void {
+    if (waitMs === Number.POSITIVE_INFINITY) return;
     this.#abstainUntilMs = Math.max(this.#abstainUntilMs, nowMs + waitMs);
   }
 

@@ -147,20 +147,31 @@ export class LeaseClient {
   /** One flight: a call for each group of keys that can travel together. */
   #send(guard: NodeGuard, lanes: readonly Lane[]): void {
     const sent = this.#now();
-    const groups = new Map<number, Lane[]>();
-    for (const lane of lanes) {
-      const group = this.#options.groupOf(lane.key);
-      const together = groups.get(group);
-      if (together === undefined) groups.set(group, [lane]);
-      else together.push(lane);
-    }
-    const calls = Array.from(groups.values(), (together) => new StoreCall(together, sent));
+    const calls = this.#callsOf(lanes).map((together) => new StoreCall(together, sent));
     this.#calls += calls.length;
     const oldestMs = Math.min(...calls.map((call) => call.oldestMs));
     guard.send(
       calls.map((storeCall) => this.#guarded(storeCall)),
       oldestMs,
     );
+  }
+
+  /**
+   * Lanes that can travel in one call: of one group, and no key twice. A key has two lanes when its policies have changed, or
+   * when it was forgotten and came back; in one call the bucket would be charged for one of them only.
+   */
+  #callsOf(lanes: readonly Lane[]): Lane[][] {
+    const calls = new Map<string, Lane[]>();
+    const seen = new Map<string, number>();
+    for (const lane of lanes) {
+      const occurrence = seen.get(lane.key) ?? 0;
+      seen.set(lane.key, occurrence + 1);
+      const id = `${this.#options.groupOf(lane.key)}:${occurrence}`;
+      const together = calls.get(id);
+      if (together === undefined) calls.set(id, [lane]);
+      else together.push(lane);
+    }
+    return [...calls.values()];
   }
 
   #guarded(storeCall: StoreCall): GuardedCall {

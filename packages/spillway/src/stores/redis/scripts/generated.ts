@@ -11,14 +11,14 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "a41ee2e2cdaa0ac21509771a6e14245529474c76",
+  sha1: "980c97413ab80abe718d55e55a56bd28c9575ef8",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-local floor, ceil = math.floor, math.ceil
+local floor, ceil, max = math.floor, math.ceil, math.max
 local LARGEST, FINITE = 9007199254740992, 1e300
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)
@@ -30,13 +30,14 @@ local function rescaled(level, from, to)
   local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
   local scaled = floor(rest / from)
-  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  if rest > 9007199254740991 then scaled = max(0, scaled - 1) end
   return tokens * to + scaled
 end
+local min = math.min
 local function token_bucket_expiry_ms(full_us, level, escrow_us)
   local us = full_us + escrow_us
   if level < 0 then us = us + full_us end
-  return math.min(ceil(us / 1000) + 1, 3153600000000)
+  return min(ceil(us / 1000) + 1, 3153600000000)
 end
 local function read_policies(argv)
   local policies = {}
@@ -59,12 +60,14 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
   local level, time_us, scale, longest_us
   local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
-  local form = string.byte(value)
-  if form == 1 and #value == 33 then
-    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-  elseif form == 2 and #value == 89 then
-    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      struct.unpack('<ddddddddddd', value, 2)
+  local form
+  if #value == 33 then
+    form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+    if form ~= 1 then return nil end
+  elseif #value == 89 then
+    form, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<Bddddddddddd', value)
+    if form ~= 2 then return nil end
   else
     return nil
   end
@@ -81,17 +84,16 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
+  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
-    older = 0
+    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, older = ceiling + older * units_per_token, 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
-    newer = 0
+    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, newer = ceiling + newer * units_per_token, 0
   end
-  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  if ceiling < 0 then ceiling = 0 end
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
@@ -181,14 +183,14 @@ return reply
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",
-  sha1: "20624727a2fb14874ce8fd2e3c4466240dcb8bfb",
+  sha1: "8fe77d6de5ff15e89cb510372b8f98869cab16cd",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: peek
 local function server_time_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-local floor, ceil = math.floor, math.ceil
+local floor, ceil, max = math.floor, math.ceil, math.max
 local LARGEST, FINITE = 9007199254740992, 1e300
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)
@@ -200,7 +202,7 @@ local function rescaled(level, from, to)
   local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
   local scaled = floor(rest / from)
-  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  if rest > 9007199254740991 then scaled = max(0, scaled - 1) end
   return tokens * to + scaled
 end
 local function read_policies(argv)
@@ -224,12 +226,14 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
   local level, time_us, scale, longest_us
   local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
-  local form = string.byte(value)
-  if form == 1 and #value == 33 then
-    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-  elseif form == 2 and #value == 89 then
-    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      struct.unpack('<ddddddddddd', value, 2)
+  local form
+  if #value == 33 then
+    form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+    if form ~= 1 then return nil end
+  elseif #value == 89 then
+    form, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<Bddddddddddd', value)
+    if form ~= 2 then return nil end
   else
     return nil
   end
@@ -246,17 +250,16 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
+  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
-    older = 0
+    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, older = ceiling + older * units_per_token, 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
-    newer = 0
+    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, newer = ceiling + newer * units_per_token, 0
   end
-  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  if ceiling < 0 then ceiling = 0 end
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
@@ -315,14 +318,14 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "8539c3ade0580052e05be8652e08b4ac90bfc3ce",
+  sha1: "c9485e6b45057cb2834df6501335eaf3082a435c",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-local floor, ceil = math.floor, math.ceil
+local floor, ceil, max = math.floor, math.ceil, math.max
 local LARGEST, FINITE = 9007199254740992, 1e300
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)
@@ -334,13 +337,14 @@ local function rescaled(level, from, to)
   local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
   local scaled = floor(rest / from)
-  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  if rest > 9007199254740991 then scaled = max(0, scaled - 1) end
   return tokens * to + scaled
 end
+local min = math.min
 local function token_bucket_expiry_ms(full_us, level, escrow_us)
   local us = full_us + escrow_us
   if level < 0 then us = us + full_us end
-  return math.min(ceil(us / 1000) + 1, 3153600000000)
+  return min(ceil(us / 1000) + 1, 3153600000000)
 end
 local function read_policies(argv)
   local policies = {}
@@ -356,12 +360,14 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
   local level, time_us, scale, longest_us
   local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
-  local form = string.byte(value)
-  if form == 1 and #value == 33 then
-    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-  elseif form == 2 and #value == 89 then
-    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      struct.unpack('<ddddddddddd', value, 2)
+  local form
+  if #value == 33 then
+    form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+    if form ~= 1 then return nil end
+  elseif #value == 89 then
+    form, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<Bddddddddddd', value)
+    if form ~= 2 then return nil end
   else
     return nil
   end
@@ -378,17 +384,16 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
+  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
-    older = 0
+    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, older = ceiling + older * units_per_token, 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
-    newer = 0
+    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, newer = ceiling + newer * units_per_token, 0
   end
-  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  if ceiling < 0 then ceiling = 0 end
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
@@ -462,14 +467,43 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "a665fb5a2a4d91bd584e65a4e87abd436c4e3173",
+  sha1: "d02cd5a28a2e0b96a18d5e76e0067323532e4b28",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
-local function server_time_us()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
+local time = redis.call('TIME')
+local call_us = time[1] * 1000000 + time[2]
+local is_short = ARGV[1] == 's'
+if is_short then
+  local value = redis.pcall('GET', KEYS[1])
+  if not value or #value == 33 then
+    local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+    local capacity = ARGV[5] * units_per_token
+    local full_us = math.ceil(capacity / units_per_tick) * tick_us
+    local form, level, time_us, scale, longest_us = 1, capacity, call_us, units_per_token, full_us
+    if value then form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value) end
+    if form == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+      and longest_us >= 0 and longest_us <= 1e300 then
+      if longest_us > full_us then full_us = longest_us end
+      local ticks = math.floor((call_us - time_us) / tick_us)
+      level = level + units_per_tick * ticks
+      if level >= capacity then level, time_us = capacity, call_us else time_us = time_us + ticks * tick_us end
+      local served, cost_units = ARGV[6] + 0, ARGV[7] * units_per_token
+      if cost_units > 0 then
+        local most = math.floor(level / cost_units)
+        if most < 0 then most = 0 end
+        if most < served then served = most end
+        level = level - served * cost_units
+      end
+      local expiry_us = full_us
+      if level < 0 then expiry_us = 2 * full_us end
+      local expiry_ms = math.ceil(expiry_us / 1000) + 1
+      if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
+      redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX', expiry_ms)
+      return { call_us, 0, level, time_us, served }
+    end
+  end
 end
-local floor, ceil = math.floor, math.ceil
+local floor, ceil, max = math.floor, math.ceil, math.max
 local LARGEST, FINITE = 9007199254740992, 1e300
 local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
   local ticks = floor((at_us - time_us) / tick_us)
@@ -481,49 +515,14 @@ local function rescaled(level, from, to)
   local tokens = floor(level / from)
   local rest = (level - tokens * from) * to
   local scaled = floor(rest / from)
-  if rest > 9007199254740991 then scaled = math.max(0, scaled - 1) end
+  if rest > 9007199254740991 then scaled = max(0, scaled - 1) end
   return tokens * to + scaled
 end
+local min = math.min
 local function token_bucket_expiry_ms(full_us, level, escrow_us)
   local us = full_us + escrow_us
   if level < 0 then us = us + full_us end
-  return math.min(ceil(us / 1000) + 1, 3153600000000)
-end
-local call_us = server_time_us()
-local is_short = ARGV[1] == 's'
-if is_short then
-  local value = redis.pcall('GET', KEYS[1])
-  if not value or (#value == 33 and string.byte(value) == 1) then
-    local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-    local capacity = ARGV[5] * units_per_token
-    local full_us = ceil(capacity / units_per_tick) * tick_us
-    local level, time_us, readable = capacity, call_us, true
-    if value then
-      local scale, longest_us
-      level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-      readable = level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
-        and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE
-      if readable then
-        if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
-        if level < -capacity then level = -capacity end
-        if longest_us > full_us then full_us = longest_us end
-        if call_us < time_us then time_us = call_us end
-        level, time_us = refilled(level, time_us, call_us, capacity, units_per_tick, tick_us)
-      end
-    end
-    if readable then
-      local served, cost_units = ARGV[6] + 0, ARGV[7] * units_per_token
-      if cost_units > 0 then
-        local most = floor(level / cost_units)
-        if most < 0 then most = 0 end
-        if most < served then served = most end
-        level = level - served * cost_units
-      end
-      redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX',
-        token_bucket_expiry_ms(full_us, level, 0))
-      return { call_us, 0, level, time_us, served }
-    end
-  end
+  return min(ceil(us / 1000) + 1, 3153600000000)
 end
 local function read_policies(argv)
   local policies = {}
@@ -546,12 +545,14 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
   local level, time_us, scale, longest_us
   local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
-  local form = string.byte(value)
-  if form == 1 and #value == 33 then
-    level, time_us, scale, longest_us = struct.unpack('<dddd', value, 2)
-  elseif form == 2 and #value == 89 then
-    level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      struct.unpack('<ddddddddddd', value, 2)
+  local form
+  if #value == 33 then
+    form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+    if form ~= 1 then return nil end
+  elseif #value == 89 then
+    form, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<Bddddddddddd', value)
+    if form ~= 2 then return nil end
   else
     return nil
   end
@@ -568,17 +569,16 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
+  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
-    older = 0
+    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, older = ceiling + older * units_per_token, 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
-    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
-    newer = 0
+    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
+    ceiling, newer = ceiling + newer * units_per_token, 0
   end
-  local ceiling = math.max(0, capacity - (older + newer) * units_per_token)
+  if ceiling < 0 then ceiling = 0 end
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
@@ -613,25 +613,25 @@ end
 local function settled_lease(id, settled, returned, level, older, older_id, newer, newer_id, units_per_token, burst)
   local closed
   if older_id == id and older > 0 then
-    closed = math.min(settled, older)
+    closed = min(settled, older)
     older = older - closed
   elseif newer_id == id and newer > 0 then
-    closed = math.min(settled, newer)
+    closed = min(settled, newer)
     newer = newer - closed
   else
     return level, older, newer
   end
-  local ceiling = math.max(0, (burst - older - newer) * units_per_token)
-  return math.min(level + math.min(returned, closed) * units_per_token, ceiling), older, newer
+  local ceiling = max(0, (burst - older - newer) * units_per_token)
+  return min(level + min(returned, closed) * units_per_token, ceiling), older, newer
 end
 local function budget_of(level, demand, weight, life_us, units_per_token, units_per_tick, tick_us, burst)
   local tokens, share = level / units_per_token, 1
-  if demand > 0 then share = math.min(1, weight / demand) end
+  if demand > 0 then share = min(1, weight / demand) end
   local per_us = units_per_tick / (units_per_token * tick_us)
   if demand > 0.9 * per_us * life_us then
-    local hold_us = math.min(life_us / 4, burst / (4 * per_us))
-    if tokens < math.min(burst / 2, 2 * per_us * hold_us + 2) then
-      return floor(math.min(1, 2 * share) * tokens), 1, share
+    local hold_us = min(life_us / 4, burst / (4 * per_us))
+    if tokens < min(burst / 2, 2 * per_us * hold_us + 2) then
+      return floor(min(1, 2 * share) * tokens), 1, share
     end
   end
   return tokens, 0, share
@@ -684,7 +684,7 @@ for i = 1, key_count do
   end
   if reported then slot = slot + 5 + 3 * argv[slot + 4] end
 end
-local served, run = {}, 0
+local served, run = { 0 }, 0
 while slot <= argument_count do
   local count, first_charge = argv[slot] + 0, slot + 2
   slot = first_charge + 2 * argv[slot + 1]
@@ -719,7 +719,7 @@ while slot <= argument_count do
   end
   served[run] = done
 end
-local reply, n = { call_us, 0, 0, 0 }, 1
+local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
 for i = 1, key_count do
   local b, policy = buckets[i], policy_of[i]
   if not b then
@@ -734,13 +734,13 @@ for i = 1, key_count do
     if wish and wish > 0 and not b[REFUSED] then
       local units_per_token = policy[2]
       local most = b[SHARE] * (level / units_per_token) / 2
-      if b[CONTENDED] == 1 then most = math.min(b[LEFT], level / units_per_token) end
-      tokens = math.max(0, math.min(wish, floor(most)))
+      if b[CONTENDED] == 1 then most = min(b[LEFT], level / units_per_token) end
+      tokens = max(0, min(wish, floor(most)))
       if tokens > 0 then
         if older == 0 or newer == 0 then
-          local last_id = math.max(older_id, newer_id)
+          local last_id = max(older_id, newer_id)
           if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
-          newer, newer_id, newer_death_us = 0, math.max(call_us, last_id + 1), 0
+          newer, newer_id, newer_death_us = 0, max(call_us, last_id + 1), 0
         end
         if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
         if call_us + b[LIFE_US] > newer_death_us then newer_death_us = call_us + b[LIFE_US] end
@@ -762,6 +762,7 @@ for i = 1, key_count do
   n = n + 3
 end
 for i = 1, run do reply[n + i] = served[i] end
+reply[n + run + 1] = nil
 return reply
 `,
 };
