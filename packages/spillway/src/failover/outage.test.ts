@@ -52,7 +52,21 @@ describe("while the store does not answer", () => {
     expect(all.limiter.stats()).toMatchObject({ allowed: 1, sources: { store: 0, backstop: 1 } });
   });
 
-  it("peek and reset say so within the deadline", async () => {
+  it("a reply that comes late does not make up for its miss", async () => {
+    const all = setup();
+    all.store.holds = true;
+    for (const key of ["a", "b", "c"]) {
+      const caller = all.limiter.consume(key);
+      await settled();
+      await passTime(all, DEADLINE_MS);
+      await caller;
+      all.store.held.at(-1)?.answer();
+      await settled();
+    }
+    expect(all.changes).toEqual(["away"]);
+  });
+
+  it("peek says so within the deadline", async () => {
     const all = setup();
     all.store.holds = true;
     const peek = expect(all.limiter.peek("key")).rejects.toMatchObject({ code: "ERR_SPILLWAY_STORE_TIMEOUT" });
