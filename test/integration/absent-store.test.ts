@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { startRedisServer } from "@spillway/testkit";
+import type { Decision } from "spillway";
+import { expect, it } from "vitest";
+import { startProgram } from "../support/run-program.ts";
+
+interface Answer {
+  /** Of a request through the plugin, beside them. */
+  readonly statusCode: number;
+  readonly decisions: readonly { readonly decision: Decision; readonly tookMs: number }[];
+}
+
+const DEADLINE_MS = 100;
+
+it("C11: a process that starts without Redis lives, decides by its share, and moves to Redis by itself", {
+  timeout: 60_000,
+}, async () => {
+  const server = await startRedisServer();
+  await server.kill();
+  const env = { REDIS_PORT: String(server.port), DEADLINE_MS: String(DEADLINE_MS) };
+  const program = startProgram("server-without-redis.mjs", { env, withinMs: 40_000 });
+  try {
+    expect(await program.next()).toBe("ready");
+    await sleep(1500);
+    program.send({ ask: 20 });
+    const first = (await program.next()) as Answer;
+    expect(first.statusCode).toBe(200);
+    for (const { decision, tookMs } of first.decisions) {
+      expect(decision).toMatchObject({ degraded: true, source: "backstop" });
+      expect(tookMs).toBeLessThan(DEADLINE_MS + 150);
+    }
+    expect(first.decisions.filter(({ decision }) => decision.allowed)).toHaveLength(10);
+
+    await server.restart();
+    await sleep(3000);
+    program.send({ ask: 20 });
+    const second = (await program.next()) as Answer;
+    expect(second.statusCode).toBe(200);
+    expect(second.decisions.map(({ decision }) => decision.degraded)).not.toContain(true);
+    expect(second.decisions.filter(({ decision }) => decision.allowed)).toHaveLength(20);
+
+    program.send({ end: true });
+    const { code, errors, output } = await program.ended;
+    expect([code, errors]).toEqual([0, ""]);
+    // One line for each change, none for each try.
+    expect(output.trim().split("\n")).toEqual(["away", "back"]);
+  } finally {
+    await server.stop();
+  }
+});
