@@ -15,6 +15,8 @@ interface ClusterConnection extends Connection {
   /** For each slot the nodes that hold it, the primary first, as `host:port`. */
   readonly slots: readonly (readonly string[] | undefined)[];
   nodes(role: "all" | "master"): readonly Connection[];
+  /** Asks any node, in the background, who holds what. */
+  refreshSlotsCache?(): void;
   duplicate(nodes: readonly unknown[], options: Options): ClusterConnection;
 }
 
@@ -49,34 +51,37 @@ export class IoredisClusterScripts implements ScriptClient {
   }
 
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    return this.#connection.use((cluster) => {
+    return this.#connection.use(async (cluster) => {
       const address = cluster.slots[slotOfStoreKey(keys[0] as string)]?.[0] ?? "";
+      const node = this.#nodeAt(cluster, address);
       const run = (): Promise<unknown> => runOnce((command) => send(cluster, command), script, keys, args);
-      return this.#connection instanceof OwnConnection
-        ? this.#runOwn(address, run)
-        : this.#runGiven(cluster, address, run);
+      try {
+        return await (node === undefined ? run() : this.#runAt(node, run));
+      } catch (cause) {
+        if (!isClosed(cause)) throw cause;
+        // The slots may have another owner by now. Not every driver asks, where it must not try again.
+        cluster.refreshSlotsCache?.();
+        // The driver says no more than that it is closed; why, it said before, as an event.
+        const reason = this.#reasons.get(address) ?? (node === undefined ? this.#lastReason : undefined) ?? cause;
+        // Without a connection to its node, a call goes to another one to ask the way, and then to the one that is gone.
+        throw node === undefined ? unreachable(reason) : redisError(reason);
+      }
     });
   }
 
-  async #runOwn(address: string, run: () => Promise<unknown>): Promise<unknown> {
-    const node = this.#nodes.get(address);
-    // Its calls fail; the driver asks the other nodes, and makes another connection.
-    if (node !== undefined && this.#silences.isTooLong(node)) node.disconnect();
-    try {
-      return await (node === undefined ? run() : this.#silences.during(node, run));
-    } catch (cause) {
-      if (!isClosed(cause)) throw cause;
-      // The driver says no more than that. Why, it said before, as an event.
-      if (node === undefined) throw unreachable(this.#reasons.get(address) ?? this.#lastReason ?? cause);
-      throw redisError(this.#reasons.get(address) ?? cause);
-    }
+  #nodeAt(cluster: ClusterConnection, address: string): Connection | undefined {
+    if (this.#connection instanceof OwnConnection) return this.#nodes.get(address);
+    return cluster.nodes("master").find((node) => addressOf(node) === address);
   }
 
-  /** Waits for the node's connection, which a client without an offline queue would not. */
-  #runGiven(cluster: ClusterConnection, address: string, run: () => Promise<unknown>): Promise<unknown> {
-    const node = cluster.nodes("master").find((master) => addressOf(master) === address);
-    if (node === undefined) return run().catch(asUnreachable);
+  #runAt(node: Connection, run: () => Promise<unknown>): Promise<unknown> {
+    if (this.#connection instanceof OwnConnection) {
+      // Its calls fail then, and the driver makes another connection.
+      if (this.#silences.isTooLong(node)) node.disconnect();
+      return this.#silences.during(node, run);
+    }
     if (node.status === "ready") return run();
+    // A client without an offline queue would not wait for a node's connection.
     let given = this.#givenNodes.get(node);
     if (given === undefined) {
       given = new GivenConnection(node, givenState(node));
@@ -131,11 +136,6 @@ export class IoredisClusterScripts implements ScriptClient {
 /** What becomes of a call in a connection that was lost, or not made. */
 function isClosed(cause: unknown): boolean {
   return cause instanceof Error && cause.message === "Connection is closed.";
-}
-
-/** A call for a node that the driver has no connection to goes to any other, to ask the way, and then to the one that is gone. */
-function asUnreachable(cause: unknown): never {
-  throw isClosed(cause) ? unreachable(cause) : cause;
 }
 
 function addressOf({ options }: Connection): string {
