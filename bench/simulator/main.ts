@@ -13,17 +13,31 @@ const ACCIDENTS = { crashes: 0.3, sleeps: 0.3, clockSteps: 0.3, stalls: 0.2 };
 
 /** The runs of the table: eight replicas under every load, and fewer and many more under some. */
 function plan(quick: boolean, seed: number): SimulationOptions[] {
-  const base = { limitPerSecond: 1000, burst: 200, seconds: quick ? 5 : 20, seed, roundTripMs: 1, lease: LEASE } as const;
+  const base = {
+    limitPerSecond: 1000,
+    burst: 200,
+    seconds: quick ? 5 : 20,
+    seed,
+    roundTripMs: 1,
+    lease: LEASE,
+  } as const;
   const find = (name: string): Workload => WORKLOADS.find((workload) => workload.name === name) as Workload;
   const runs: SimulationOptions[] = WORKLOADS.map((workload) => ({ ...base, workload, replicas: 8 }));
   for (const replicas of [1, 2, 32]) {
-    for (const name of ["uniform 2r", "uniform 0.8r", "one hot"]) runs.push({ ...base, workload: find(name), replicas });
+    for (const name of ["uniform 2r", "uniform 0.8r", "one hot"])
+      runs.push({ ...base, workload: find(name), replicas });
   }
   runs.push({ ...base, workload: find("uniform 0.8r"), replicas: 32, lease: false });
   runs.push({ ...base, workload: find("uniform 2r"), replicas: 8, lease: false });
   const many = { ...base, limitPerSecond: 20_000, burst: 4000, seconds: quick ? 2 : 5 };
   for (const name of ["uniform 2r", "one hot"]) runs.push({ ...many, workload: find(name), replicas: 1000 });
-  if (!quick) for (const name of ["uniform 2r", "one hot"]) runs.push({ ...many, seconds: 2, workload: find(name), replicas: 10_000 });
+  if (!quick)
+    for (const name of ["uniform 2r", "one hot"])
+      runs.push({ ...many, seconds: 2, workload: find(name), replicas: 10_000 });
+  for (const name of ["uniform 2r", "zipf", "one hot"]) {
+    const workload = { ...find(name), name: `${name}, outage` };
+    runs.push({ ...base, workload, replicas: 4, seconds: 15, outage: { from: 0.4, to: 0.7 } });
+  }
   for (let i = 0; i < (quick ? 2 : 10); i++)
     runs.push({ ...base, workload: find("random"), replicas: 2 + (i % 7), seed: seed + i, roundTripMs: 1 + (i % 5) });
   for (let i = 0; i < (quick ? 3 : 20); i++) {
@@ -66,7 +80,8 @@ export async function main(args: readonly string[]): Promise<number> {
   return over.length === 0 ? 0 : 1;
 }
 
-const HEAD = "workload                  replicas  mode   over    used %   calls/decision  wait p99 ms  Jain   degraded  seed";
+const HEAD =
+  "workload                  replicas  mode   over    used %   calls/decision  wait p99 ms  Jain   degraded  seed";
 
 function rowOf(r: SimulationResult): string {
   return [

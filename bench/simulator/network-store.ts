@@ -1,4 +1,12 @@
-import { type MemoryStore, memoryStore, type Store, type TakeCall, type TakeReply } from "spillway";
+import {
+  type Adjustment,
+  type MemoryStore,
+  memoryStore,
+  type PeekReply,
+  type Store,
+  type TakeCall,
+  type TakeReply,
+} from "spillway";
 import type { AdmissionRecord } from "./admission-record.ts";
 import type { Random } from "./random.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
@@ -15,6 +23,7 @@ export interface NetworkFaults {
 export class SharedStore {
   readonly #store: MemoryStore;
   readonly #record: AdmissionRecord;
+  readonly #heardMs = new Map<string, number>();
   calls = 0;
   /** Whether calls are left unanswered. */
   stalled = false;
@@ -22,6 +31,16 @@ export class SharedStore {
   constructor(clock: VirtualClock, record: AdmissionRecord) {
     this.#store = memoryStore({ clock, maxKeys: 10 });
     this.#record = record;
+  }
+
+  adjust(adjustments: readonly Adjustment[]): Promise<PeekReply> {
+    return this.#store.adjust(adjustments);
+  }
+
+  /** The processes heard of within `lifeMs`. */
+  countReplicas(id: string, lifeMs: number, nowMs: number): number {
+    this.#heardMs.set(id, nowMs);
+    return Array.from(this.#heardMs.values()).filter((atMs) => nowMs - atMs < lifeMs).length;
   }
 
   /** Executes a call now; what it serves counts as admitted now, whether or not the reply arrives. */
@@ -44,6 +63,17 @@ export function networkStore(
   random: Random,
 ): Store {
   const never = (): Promise<never> => Promise.reject(new Error("The simulator only takes."));
+  /** A call of another kind than take, on the same road. */
+  const reach = <T>(execute: () => T | Promise<T>): Promise<T> =>
+    new Promise((resolve) => {
+      if (random() < faults.lostRequest) return;
+      loop.after(roundTripMs() / 2, () => {
+        if (shared.stalled) return;
+        const result = execute();
+        if (random() < faults.lostReply) return;
+        loop.after(roundTripMs() / 2, () => clock.whenAwake(() => resolve(result)));
+      });
+    });
   return {
     name: "simulated",
     take: (call) =>
@@ -58,8 +88,9 @@ export function networkStore(
           loop.after(half, () => clock.whenAwake(() => resolve(reply)));
         });
       }),
+    countReplicas: (id, lifeMs) => reach(() => shared.countReplicas(id, lifeMs, loop.nowMs)),
+    adjust: (adjustments) => reach(() => shared.adjust(adjustments)),
     peek: never,
-    adjust: never,
     reset: never,
     close: async () => {},
   };

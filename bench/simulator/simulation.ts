@@ -26,6 +26,8 @@ export interface SimulationOptions {
   readonly lease: false | { readonly maxDrainMs: number };
   readonly faults?: NetworkFaults;
   readonly accidents?: Accidents;
+  /** The store answers nobody in this part of the run, from 0 to 1. Replicas then decide by their shares. */
+  readonly outage?: { readonly from: number; readonly to: number };
 }
 
 /** What one run showed. `over` is in tokens above burst + rate x T in the worst window. */
@@ -107,7 +109,7 @@ class Simulation {
   }
 
   #newReplica(): Replica {
-    const { limitPerSecond, burst, roundTripMs, lease, faults = NO_FAULTS, replicas } = this.#options;
+    const { limitPerSecond, burst, roundTripMs, lease, faults = NO_FAULTS } = this.#options;
     const clock = virtualClock(this.#loop, Math.floor(this.#random() * 1e6));
     const spread = (): number => roundTripMs * (0.8 + 0.4 * this.#random());
     const store = networkStore(this.#loop, clock, this.#shared, spread, faults, this.#random);
@@ -115,8 +117,7 @@ class Simulation {
       store,
       clock,
       lease,
-      replicas,
-      onStoreFailure: "closed",
+      onStoreFailure: this.#options.outage === undefined ? "closed" : "backstop",
       policies: { name: "shared", limit: limitPerSecond, period: "1s", burst },
       onStateChange: () => {},
     });
@@ -146,10 +147,19 @@ class Simulation {
   }
 
   #scheduleAccidents(endMs: number): void {
-    const { accidents } = this.#options;
+    const { accidents, outage } = this.#options;
+    if (outage !== undefined) {
+      this.#loop.at(outage.from * endMs, () => {
+        this.#shared.stalled = true;
+      });
+      this.#loop.at(outage.to * endMs, () => {
+        this.#shared.stalled = false;
+      });
+    }
     if (accidents === undefined) return;
     const plan = (perSecond: number, run: () => void): void => {
-      for (let n = Math.round(perSecond * this.#options.seconds); n > 0; n--) this.#loop.at(this.#random() * endMs, run);
+      for (let n = Math.round(perSecond * this.#options.seconds); n > 0; n--)
+        this.#loop.at(this.#random() * endMs, run);
     };
     const anyIndex = (): number => Math.floor(this.#random() * this.#replicas.length);
     plan(accidents.crashes, () => {

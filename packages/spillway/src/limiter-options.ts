@@ -42,7 +42,12 @@ export function resolveLimiterOptions(options: RateLimiterOptions): ResolvedOpti
   const { clock = systemClock, onStoreFailure = "backstop", onStateChange = warn } = options;
   const maxKeys = requireWhole(options.maxKeys ?? 100_000, "maxKeys", 1, 10_000_000);
   requireFailureMode(onStoreFailure, "onStoreFailure");
-  requireMethods(clock, "clock", "a clock, such as manualClock()", ["monotonicMs", "wallMs", "startTimer", "afterTurn"]);
+  requireMethods(clock, "clock", "a clock, such as manualClock()", [
+    "monotonicMs",
+    "wallMs",
+    "startTimer",
+    "afterTurn",
+  ]);
   if (options.store !== undefined)
     requireMethods(options.store, "store", "a store, such as redisStore(client)", ["take", "peek", "adjust", "reset"]);
   if (typeof onStateChange !== "function") throw invalidOption("onStateChange", "a function", onStateChange);

@@ -24,7 +24,11 @@ export interface RateLimiterOptions {
   readonly deadlineMs?: number;
   /** What decides while the store cannot answer. Defaults to `"backstop"`. */
   readonly onStoreFailure?: StoreFailureMode;
-  /** How many processes share the limit; the backstop of each admits this part of it. Whole, from 1. Defaults to 1. */
+  /**
+   * How many processes share the limit at least; the backstop of each admits this part of it. Redis counts the processes at
+   * work, so this matters only until it has been reached for the first time, and for stores that cannot count. Whole, from 1.
+   * Defaults to 1.
+   */
   readonly replicas?: number;
   /** How many keys are remembered locally: 1 to 10,000,000. Defaults to 100,000. */
   readonly maxKeys?: number;

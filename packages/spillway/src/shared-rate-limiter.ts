@@ -5,6 +5,9 @@ import { invalidKey, SpillwayError } from "./errors.ts";
 import { Backstop } from "./failover/backstop.ts";
 import { asStoreError } from "./failover/guarded-store.ts";
 import { NodeGuards } from "./failover/node-guards.ts";
+import { Repayments } from "./failover/repayments.ts";
+import { ReplicaCount } from "./failover/replica-count.ts";
+import type { StateChange } from "./health.ts";
 import { Lane } from "./lease/lane.ts";
 import { drainMs } from "./lease/lease-budget.ts";
 import { LeaseClient } from "./lease/lease-client.ts";
@@ -23,7 +26,9 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #options: ResolvedOptions;
   readonly #store: Store;
   readonly #guards: NodeGuards;
+  readonly #replicas: ReplicaCount;
   readonly #backstop: Backstop;
+  readonly #repayments: Repayments;
   readonly #client: LeaseClient;
   readonly #lanes: LRUCache<string, Lane>;
   readonly #counters = new Counters();
@@ -35,8 +40,14 @@ export class SharedRateLimiter implements RateLimiter {
     this.#options = resolveLimiterOptions(options);
     const { store, clock, deadlineMs, replicas, onStoreFailure, maxKeys, onStateChange } = this.#options;
     this.#store = store;
-    this.#guards = new NodeGuards(store, clock, deadlineMs, onStateChange);
-    this.#backstop = new Backstop(replicas, onStoreFailure);
+    this.#replicas = new ReplicaCount(store, clock, replicas);
+    this.#repayments = new Repayments(store, clock);
+    const tell = (change: StateChange): void => {
+      if (change.state === "back") this.#repayAll();
+      onStateChange(change);
+    };
+    this.#guards = new NodeGuards(store, clock, deadlineMs, tell, () => this.#replicas.noteAtWork());
+    this.#backstop = new Backstop(() => this.#replicas.count, onStoreFailure);
     this.#lanes = new LRUCache({ max: maxKeys });
     this.#client = new LeaseClient({
       clock,
@@ -47,6 +58,10 @@ export class SharedRateLimiter implements RateLimiter {
       drainMsOf: (set) => this.#drainMsOf(set),
       decideLocally: (lane, costs) => this.#decideLocally(lane, costs),
       onBucketFault: (error) => this.#guards.noteFault(error),
+      onAnswered: (lane, view) => {
+        lane.view = view;
+        this.#repay(lane);
+      },
     });
   }
 
@@ -143,9 +158,23 @@ export class SharedRateLimiter implements RateLimiter {
   /** A decision without the store: by this process's share, or as the policies say. */
   #degraded(lane: Lane, costs: readonly number[]): Decision {
     const nowMs = this.#options.clock.monotonicMs();
-    const nowUs = Math.floor(nowMs * 1000);
-    lane.backstop ??= this.#backstop.open(lane.set, (nowMs - lane.decidedMs) * 1000, nowUs);
-    return this.#backstop.decide(lane.key, costs, lane.set, lane.backstop, nowUs);
+    lane.backstop ??= this.#backstop.open(lane.set, lane.view, nowMs);
+    return this.#backstop.decide(lane.key, costs, lane.set, lane.backstop, Math.floor(nowMs * 1000));
+  }
+
+  /** The store is back: it is told of every key what went in without it, also of those that nobody asks for any more. */
+  #repayAll(): void {
+    for (const lane of this.#lanes.values()) this.#repay(lane);
+    this.#repayments.send();
+  }
+
+  #repay(lane: Lane): void {
+    const { key, set, backstop } = lane;
+    if (backstop === undefined) return;
+    lane.backstop = undefined;
+    const owed = this.#backstop.owed(set, backstop, Math.floor(this.#options.clock.monotonicMs() * 1000));
+    for (const [i, policy] of set.policies.entries())
+      if ((owed[i] as number) > 0) this.#repayments.add({ key, policy }, owed[i] as number);
   }
 
   async peek(key: string): Promise<PeekResult> {
@@ -197,6 +226,7 @@ export class SharedRateLimiter implements RateLimiter {
       storeFaults: faults,
       leases: { ...this.#client.counts, tooSmall: Array.from(new Set(tooSmall)) },
       health: this.#guards.health(),
+      replicas: this.#replicas.count,
       keys: this.#lanes.size,
       store: this.#store.name,
     };
@@ -236,9 +266,7 @@ export class SharedRateLimiter implements RateLimiter {
       const message = `The store did not answer within ${deadlineMs} ms.`;
       const fail = (): void => reject(new SpillwayError("ERR_SPILLWAY_STORE_TIMEOUT", message));
       const timer = clock.startTimer(fail, deadlineMs, true);
-      void reply
-        .then(resolve, (cause: unknown) => reject(asStoreError(cause)))
-        .finally(() => timer.cancel());
+      void reply.then(resolve, (cause: unknown) => reject(asStoreError(cause))).finally(() => timer.cancel());
     });
   }
 }

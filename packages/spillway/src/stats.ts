@@ -16,6 +16,8 @@ export interface LimiterStats {
   readonly storeFaults: number;
   readonly leases: LeaseStats;
   readonly health: HealthView;
+  /** Processes that share the limits, as far as is known: the backstop of each is that part of them. */
+  readonly replicas: number;
   /** Keys with local state. */
   readonly keys: number;
   readonly store: string;

@@ -4,7 +4,7 @@ import { anyRate, SECOND_US } from "../algorithms/test-support.ts";
 import type { Decision } from "../decision.ts";
 import type { PolicyOptions, StoreFailureMode } from "../policy.ts";
 import { type PolicySet, policyResolver } from "../policy-set.ts";
-import { Backstop, type BackstopBuckets } from "./backstop.ts";
+import { Backstop, type BackstopBuckets, type LastView } from "./backstop.ts";
 
 const BUCKET: PolicyOptions = { name: "bucket", limit: 100, period: "1s", burst: 20 };
 const WINDOW: PolicyOptions = { name: "window", limit: 60, period: "1m", algorithm: "fixed-window" };
@@ -23,13 +23,19 @@ class Process {
     mode: StoreFailureMode = "backstop",
     quietUs: number = Number.POSITIVE_INFINITY,
   ) {
-    this.#backstop = new Backstop(replicas, mode);
+    this.#backstop = new Backstop(() => replicas, mode);
     this.#set = policyResolver(policies)("key");
     this.#quietUs = quietUs;
   }
 
+  /** As if the store had last decided for the key so long ago. */
+  #view(us: number): LastView | undefined {
+    if (this.#quietUs === Number.POSITIVE_INFINITY) return undefined;
+    return { states: [], storeUs: 0, seenMs: (us - this.#quietUs) / 1000 };
+  }
+
   ask(us: number, ...costs: number[]): Decision {
-    this.#buckets ??= this.#backstop.open(this.#set, this.#quietUs, us);
+    this.#buckets ??= this.#backstop.open(this.#set, this.#view(us), us / 1000);
     return this.#backstop.decide("key", costs, this.#set, this.#buckets, us);
   }
 
@@ -199,5 +205,90 @@ describe("a decision of the backstop", () => {
       policy: "closed",
     });
     expect(new Process([open, closed], 1, "backstop").ask(0, 1, 0)).toMatchObject({ allowed: true, source: "open" });
+  });
+});
+
+describe("going over to the shares and back", () => {
+  const window = policyResolver(WINDOW)("key");
+
+  function windowView(used: number, startUs: number): LastView {
+    return { states: [{ kind: "fixed-window", startUs, used }], storeUs: 1_000_000_000, seenMs: 0 };
+  }
+
+  function admittedIn(backstop: Backstop, buckets: BackstopBuckets, us: number): number {
+    let admitted = 0;
+    while (backstop.decide("key", [1], window, buckets, us).allowed) admitted++;
+    return admitted;
+  }
+
+  it.each([
+    // 60 a minute; used of it, and how far into the window the store's last word was; over how many processes
+    { used: 0, intoUs: 0, replicas: 3, first: 20 },
+    { used: 30, intoUs: 20_000_000, replicas: 3, first: 10 },
+    { used: 58, intoUs: 20_000_000, replicas: 3, first: 0 },
+    { used: 60, intoUs: 59_000_000, replicas: 1, first: 0 },
+  ])("gives a window this process's part of what was left: $used used, $replicas processes", (row) => {
+    const backstop = new Backstop(() => row.replicas, "backstop");
+    const buckets = backstop.open(window, windowView(row.used, 1_000_000_000 - row.intoUs), 0);
+    expect(admittedIn(backstop, buckets, 0)).toBe(row.first);
+    const restUs = 60_000_000 - row.intoUs;
+    expect(admittedIn(backstop, buckets, restUs - 1)).toBe(0);
+    expect(admittedIn(backstop, buckets, restUs)).toBe(60 / row.replicas);
+  });
+
+  it("begins a window afresh when the one that the store spoke of is over", () => {
+    const backstop = new Backstop(() => 2, "backstop");
+    const buckets = backstop.open(window, windowView(60, 1_000_000_000), 61_000);
+    expect(admittedIn(backstop, buckets, 61_000_000)).toBe(30);
+  });
+
+  it("owes what went in, but no more than what the share could have saved up meanwhile", () => {
+    const set = policyResolver(BUCKET)("key");
+    const backstop = new Backstop(() => 2, "backstop");
+    const known: LastView = { states: [], storeUs: 0, seenMs: 0 };
+    const buckets = backstop.open(set, known, 0);
+    const share = 10;
+    let admitted = 0;
+    for (let ms = 0; ms < 1000; ms++) if (backstop.decide("key", [1], set, buckets, ms * 1000).allowed) admitted++;
+    expect(admitted).toBeGreaterThan(share);
+    // Whatever the last millisecond refilled is not owed.
+    expect(backstop.owed(set, buckets, 999_000)[0]).toBeGreaterThanOrEqual(share - 1);
+    expect(backstop.owed(set, buckets, 999_000)[0]).toBeLessThanOrEqual(share);
+    expect(backstop.owed(set, buckets, 1_100_000)[0]).toBeLessThan(share - 3);
+    expect(backstop.owed(set, buckets, 60_000_000)).toEqual([0]);
+  });
+
+  it("owes no more than went in, and nothing for what was refused", () => {
+    const set = policyResolver(BUCKET)("key");
+    const backstop = new Backstop(() => 2, "backstop");
+    const buckets = backstop.open(set, undefined, 0);
+    expect(backstop.owed(set, buckets, 0)).toEqual([0]);
+    expect(backstop.decide("key", [3], set, buckets, 0).allowed).toBe(true);
+    expect(backstop.decide("key", [9], set, buckets, 0).allowed).toBe(false);
+    expect(backstop.owed(set, buckets, 0)).toEqual([3]);
+  });
+
+  it("owes of a window only what went into the one that is running", () => {
+    const backstop = new Backstop(() => 2, "backstop");
+    const buckets = backstop.open(window, undefined, 0);
+    admittedIn(backstop, buckets, 0);
+    backstop.decide("key", [4], window, buckets, 61_000_000);
+    expect(backstop.owed(window, buckets, 61_000_000)).toEqual([4]);
+  });
+
+  it("follows the number of processes while the store is away", () => {
+    let replicas = 1;
+    const backstop = new Backstop(() => replicas, "backstop");
+    const set = policyResolver(BUCKET)("key");
+    const rateIn = (fromMs: number): number => {
+      let admitted = 0;
+      for (let ms = fromMs; ms < fromMs + 2000; ms++)
+        if (backstop.decide("key", [1], set, buckets, ms * 1000).allowed) admitted++;
+      return admitted;
+    };
+    const buckets = backstop.open(set, { states: [], storeUs: 0, seenMs: 0 }, 0);
+    const alone = rateIn(0);
+    replicas = 4;
+    expect(rateIn(2000)).toBeLessThanOrEqual(alone / 4 + 1);
   });
 });

@@ -5,8 +5,22 @@ import type { Decision, DecisionSource, PolicyStatus } from "../decision.ts";
 import type { Policy, StoreFailureMode } from "../policy.ts";
 import type { PolicySet } from "../policy-set.ts";
 
-/** What one key has left of this process's share while the store cannot answer; made at its first degraded decision. */
-export type BackstopBuckets = BucketState[];
+/** What one key has left of this process's share while the store cannot answer, and what went in on it. */
+export interface BackstopBuckets {
+  readonly states: readonly BucketState[];
+  /** Tokens admitted, one number per policy. */
+  readonly admitted: number[];
+}
+
+/** How the store last said that a key stands: what a share begins with. */
+export interface LastView {
+  /** One per policy, changed by nobody any more; for windows only, since of token buckets the time is enough. */
+  readonly states: readonly (BucketState | undefined)[];
+  /** The store's clock then. */
+  readonly storeUs: number;
+  /** This process's monotonic clock then. */
+  readonly seenMs: number;
+}
 
 /** This process's share of a policy: 1/replicas of its rate and of its burst, but never less than one token at a time. */
 export function backstopPolicy(policy: Policy, replicas: number): Policy {
@@ -15,58 +29,96 @@ export function backstopPolicy(policy: Policy, replicas: number): Policy {
 }
 
 function backstopShape({ shape, limit, periodUs }: Policy, replicas: number): BucketShape {
-  // This process's clock does not know where windows of the store begin: a share lasts a period from its first use.
+  // Windows of a share begin with its first use: the clock that aligned windows follow is the store's.
   if (shape.kind === "fixed-window")
-    return { ...shape, limit: Math.max(1, Math.floor(limit / replicas)), aligned: false };
+    return { ...shape, aligned: false, limit: Math.max(1, Math.floor(limit / replicas)) };
   return tokenBucketShape(limit, periodUs * replicas, Math.max(1, shape.burst / replicas));
 }
 
-/**
- * Decides for this process alone. Refusals are free and policies are charged together, as in the store; and a cost that could
- * never fit is refused for good in every mode.
- */
+/** Decides for this process alone. Refusals are free and policies are charged together, as in the store. */
 export class Backstop {
-  readonly #replicas: number;
+  readonly #replicas: () => number;
   readonly #defaultMode: StoreFailureMode;
-  readonly #shares = new WeakMap<Policy, Policy>();
+  readonly #shares = new WeakMap<Policy, { readonly replicas: number; readonly share: Policy }>();
 
-  constructor(replicas: number, defaultMode: StoreFailureMode) {
+  /** @param replicas how many processes share the limits, as far as is known now. */
+  constructor(replicas: () => number, defaultMode: StoreFailureMode) {
     this.#replicas = replicas;
     this.#defaultMode = defaultMode;
   }
 
   /**
-   * What a key starts an outage with. One that the store has just decided for starts empty, so that going over to the shares
-   * and back adds no burst; one that nobody here has seen for as long as it takes to fill starts with its share of the burst.
-   * @param quietUs since the store last decided for the key; `Infinity` when it never did.
+   * What a key starts an outage with. A token bucket that the store has lately decided for starts empty, so that going over to
+   * the shares and back adds no burst; a window starts with this process's part of what was left in it. A key that nobody here
+   * has seen for as long as it takes to fill starts with its share of the burst.
    */
-  open(set: PolicySet, quietUs: number, nowUs: number): BackstopBuckets {
-    return set.policies.map((policy) => {
-      const { shape } = this.#shareOf(policy);
-      const state = algorithmOf(shape).open(shape, nowUs);
-      if (state.kind === "token-bucket" && policy.shape.kind === "token-bucket" && quietUs < policy.shape.fullUs)
-        state.level = 0;
+  open(set: PolicySet, view: LastView | undefined, nowMs: number): BackstopBuckets {
+    const states = set.policies.map((policy, i) => {
+      const share = this.#shareOf(policy);
+      const state = algorithmOf(share.shape).open(share.shape, Math.floor(nowMs * 1000));
+      if (view !== undefined) this.#startFrom(state, policy, share, view.states[i], view, nowMs);
       return state;
     });
+    return { states, admitted: states.map(() => 0) };
+  }
+
+  #startFrom(
+    state: BucketState,
+    policy: Policy,
+    share: Policy,
+    seen: BucketState | undefined,
+    view: LastView,
+    nowMs: number,
+  ): void {
+    const quietUs = (nowMs - view.seenMs) * 1000;
+    if (state.kind === "token-bucket") {
+      if (policy.shape.kind === "token-bucket" && quietUs < policy.shape.fullUs) state.level = 0;
+    } else if (seen?.kind === "fixed-window" && policy.shape.kind === "fixed-window") {
+      const restUs = seen.startUs + policy.periodUs - view.storeUs - quietUs;
+      if (restUs <= 0) return;
+      state.startUs -= Math.floor(policy.periodUs - restUs);
+      const left = Math.floor(algorithmOf(policy.shape).remaining(seen, policy.shape) / this.#replicas());
+      state.used = Math.max(0, share.capacity - left);
+    }
   }
 
   /** @param buckets of this key, as `open` made them. */
   decide(key: string, costs: readonly number[], set: PolicySet, buckets: BackstopBuckets, nowUs: number): Decision {
     const shares = set.policies.map((policy) => this.#shareOf(policy));
-    for (const [index, { shape }] of shares.entries())
-      algorithmOf(shape).advance(buckets[index] as BucketState, shape, nowUs);
-    const never = costs.map((cost, index) => cost > (set.policies[index] as Policy).capacity);
-    const refusals = shares.map(
-      (share, index) => never[index] || this.#refuses(share, buckets[index], costs[index] as number),
-    );
+    this.#advance(shares, buckets, nowUs);
+    const never = costs.map((cost, i) => cost > (set.policies[i] as Policy).capacity);
+    const refusals = shares.map((share, i) => never[i] || this.#refuses(share, buckets.states[i], costs[i] as number));
     const admitted = !refusals.includes(true);
     if (admitted) this.#charge(shares, costs, buckets);
-    const statuses = shares.map((share, index) =>
-      told(statusOf(share, buckets[index] as BucketState, costs[index] as number, nowUs), refusals[index] === true),
+    const statuses = shares.map((share, i) =>
+      told(statusOf(share, buckets.states[i] as BucketState, costs[i] as number, nowUs), refusals[i] === true),
     );
     if (admitted) return allowed(key, costs, statuses, this.#sourceOf(shares));
-    const final = statuses.map((status, index) => (never[index] ? { ...status, retryAfterMs: Infinity } : status));
+    const final = statuses.map((status, i) => (never[i] ? { ...status, retryAfterMs: Infinity } : status));
     return refused(key, costs, final, this.#modeOf(shares[refusals.indexOf(true)] as Policy));
+  }
+
+  /**
+   * What the store is to be told of an outage that is over, one number of tokens per policy: what went in here, but no more than
+   * a share that stood unused would have saved up, since the store saved up a burst meanwhile that nobody saw spent.
+   */
+  owed(set: PolicySet, buckets: BackstopBuckets, nowUs: number): number[] {
+    const shares = set.policies.map((policy) => this.#shareOf(policy));
+    this.#advance(shares, buckets, nowUs);
+    return shares.map(({ shape, capacity }, i) => {
+      const state = buckets.states[i] as BucketState;
+      const admitted = buckets.admitted[i] as number;
+      if (this.#modeOf(set.policies[i] as Policy) === "open")
+        return Math.min(admitted, (set.policies[i] as Policy).capacity);
+      if (state.kind === "fixed-window") return Math.min(state.used, admitted);
+      const left = shape.kind === "token-bucket" ? state.level / shape.unitsPerToken : 0;
+      return Math.max(0, Math.min(admitted, Math.ceil(capacity - left)));
+    });
+  }
+
+  #advance(shares: readonly Policy[], buckets: BackstopBuckets, nowUs: number): void {
+    for (const [i, { shape }] of shares.entries())
+      algorithmOf(shape).advance(buckets.states[i] as BucketState, shape, nowUs);
   }
 
   #refuses(share: Policy, state: BucketState | undefined, cost: number): boolean {
@@ -75,10 +127,12 @@ export class Backstop {
     return mode === "backstop" && !algorithmOf(share.shape).fits(state as BucketState, share.shape, cost);
   }
 
-  #charge(shares: readonly Policy[], costs: readonly number[], buckets: BackstopBuckets): void {
-    for (const [index, share] of shares.entries()) {
+  #charge(shares: readonly Policy[], costs: readonly number[], { states, admitted }: BackstopBuckets): void {
+    for (const [i, share] of shares.entries()) {
+      const cost = costs[i] as number;
+      admitted[i] = (admitted[i] as number) + cost;
       if (this.#modeOf(share) === "backstop")
-        algorithmOf(share.shape).charge(buckets[index] as BucketState, share.shape, costs[index] as number);
+        algorithmOf(share.shape).charge(states[i] as BucketState, share.shape, cost);
     }
   }
 
@@ -91,11 +145,11 @@ export class Backstop {
   }
 
   #shareOf(policy: Policy): Policy {
-    let share = this.#shares.get(policy);
-    if (share === undefined) {
-      share = backstopPolicy(policy, this.#replicas);
-      this.#shares.set(policy, share);
-    }
+    const replicas = this.#replicas();
+    const known = this.#shares.get(policy);
+    if (known?.replicas === replicas) return known.share;
+    const share = backstopPolicy(policy, replicas);
+    this.#shares.set(policy, { replicas, share });
     return share;
   }
 }

@@ -20,9 +20,17 @@ export class NodeGuards {
   readonly #clock: Clock;
   readonly #deadlineMs: number;
   readonly #onStateChange: (change: StateChange) => void;
+  readonly #onSent: () => void;
   readonly #guards = new Map<string, NodeGuard>();
 
-  constructor(store: Store, clock: Clock, deadlineMs: number, onStateChange: (change: StateChange) => void) {
+  constructor(
+    store: Store,
+    clock: Clock,
+    deadlineMs: number,
+    onStateChange: (change: StateChange) => void,
+    onSent: () => void,
+  ) {
+    this.#onSent = onSent;
     this.#store = store;
     this.#clock = clock;
     this.#deadlineMs = deadlineMs;
@@ -69,6 +77,7 @@ export class NodeGuards {
       onFault: (error) => this.noteFault(error),
       onSent: (calls) => {
         this.counts.calls += calls;
+        this.#onSent();
       },
     });
     this.#guards.set(node, guard);

@@ -1,4 +1,4 @@
-import type { BackstopBuckets } from "../failover/backstop.ts";
+import type { BackstopBuckets, LastView } from "../failover/backstop.ts";
 import type { PolicySet } from "../policy-set.ts";
 import type { Caller } from "./caller.ts";
 import type { Denial } from "./denial.ts";
@@ -23,8 +23,8 @@ export class Lane {
   denial: Denial | undefined;
   /** In use while the store cannot answer; let go when it answers again. */
   backstop: BackstopBuckets | undefined;
-  /** When the store last decided for this key. */
-  decidedMs: number = Number.NEGATIVE_INFINITY;
+  /** How the store last said that this key stands. */
+  view: LastView | undefined;
 
   constructor(key: string, set: PolicySet) {
     this.key = key;

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from "../clock.ts";
 import type { Decision } from "../decision.ts";
 import type { SpillwayError } from "../errors.ts";
+import type { LastView } from "../failover/backstop.ts";
 import type { GuardedCall, NodeGuard } from "../failover/guarded-store.ts";
 import type { PolicySet } from "../policy-set.ts";
 import { ArrivalQueue, Caller } from "./caller.ts";
@@ -29,6 +30,7 @@ export interface LeaseClientOptions {
   /** Decides from leased tokens, or from what the store has just refused, if that is enough. */
   decideLocally(lane: Lane, costs: readonly number[]): Decision | undefined;
   onBucketFault(error: SpillwayError): void;
+  onAnswered(lane: Lane, view: LastView): void;
 }
 
 /** Lanes of one node that want a call. */
@@ -221,7 +223,7 @@ export class LeaseClient {
   }
 
   #contextOf(roundTripMs: number): SettleContext {
-    const { deadlineMs, onBucketFault } = this.#options;
+    const { deadlineMs, onBucketFault, onAnswered } = this.#options;
     const now = this.#now();
     return {
       now,
@@ -230,6 +232,7 @@ export class LeaseClient {
         now.monotonicMs - arrivedMs > deadlineMs || now.wallMs - arrivedWallMs > deadlineMs,
       fallBack: this.#fallBack,
       onBucketFault,
+      onAnswered,
     };
   }
 

@@ -2,6 +2,7 @@ import { algorithmOf, type BucketState, copyOf } from "../algorithms/bucket.ts";
 import { allowed, refused, statusOf } from "../decide.ts";
 import type { Decision, PolicyStatus } from "../decision.ts";
 import type { SpillwayError } from "../errors.ts";
+import type { LastView } from "../failover/backstop.ts";
 import type { Policy } from "../policy.ts";
 import type { AskRun, BucketReading, LeaseReport, TakeBucket, TakeCall, TakeReply } from "../stores/store.ts";
 import { holdUs } from "../stores/take.ts";
@@ -29,6 +30,8 @@ export interface SettleContext {
   /** Decides for a caller whom the store could not serve, or not in time. */
   fallBack(caller: Caller): void;
   onBucketFault(error: SpillwayError): void;
+  /** The store has decided for a key again; how its buckets stood after the call. */
+  onAnswered(lane: Lane, view: LastView): void;
 }
 
 /** Callers of one key that travel in one call; the others take the next. */
@@ -127,8 +130,7 @@ function readingsOf(
 function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, context: SettleContext): void {
   const { lane, firstRun, runs } = part;
   const states = readings.map(({ state }) => state);
-  lane.decidedMs = context.now.monotonicMs;
-  lane.backstop = undefined;
+  context.onAnswered(lane, viewOf(states, reply, context));
   const isRefused = (callers: readonly Caller[], r: number): boolean =>
     (reply.served[firstRun + r] as number) < callers.length;
   const anyRefused = runs.some(isRefused);
@@ -146,6 +148,11 @@ function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, 
       if (i < served && (i > 0 || r > 0)) giveBack(lane.set.policies, states, caller.costs);
     }
   }
+}
+
+function viewOf(states: readonly BucketState[], reply: TakeReply, { now }: SettleContext): LastView {
+  const windows = states.map((state) => (state.kind === "token-bucket" ? undefined : copyOf(state)));
+  return { states: windows, storeUs: reply.nowUs, seenMs: now.monotonicMs };
 }
 
 /**

@@ -112,6 +112,11 @@ export interface Store {
   adjust(adjustments: readonly Adjustment[]): Promise<PeekReply>;
   /** Makes buckets as if unused, but for tokens out on lease; heals unreadable ones. All addresses are of one group. */
   reset(addresses: readonly BucketAddress[]): Promise<void>;
+  /**
+   * Says that process `id` is at work, and returns how many are, itself included; one that is not heard of for `lifeMs` counts
+   * no more. Left out: the limiter's `replicas` option alone says how many there are.
+   */
+  countReplicas?(id: string, lifeMs: number): Promise<number>;
   /** Frees what the store itself made, never what it was given. Idempotent. */
   close(): Promise<void>;
 }

@@ -15,6 +15,11 @@ export function bucketKey(prefix: string, { key, policy }: BucketAddress): strin
   return `${prefix}:${FORMAT}:{${keyTag(key)}}:${policy.name}:${policy.algorithm}`;
 }
 
+/** The store key of the set of processes that use a prefix. No bucket has it: a bucket's tag is followed by two names. */
+export function replicasKey(prefix: string): string {
+  return `${prefix}:${FORMAT}:replicas`;
+}
+
 /** The user's key as a hash tag: the same for equal keys only, never empty (that would be no tag), free of braces. */
 export function keyTag(key: string): string {
   if (key === "") return "%e";

@@ -3,10 +3,10 @@ import { requireObject } from "../../options.ts";
 import type { Adjustment, BucketAddress, PeekReply, Store, TakeCall, TakeReply } from "../store.ts";
 import { adaptClient, type RedisClient } from "./clients/adapt-client.ts";
 import type { Script, ScriptClient } from "./clients/client.ts";
-import { bucketKey, keyTag } from "./key-layout.ts";
+import { bucketKey, keyTag, replicasKey } from "./key-layout.ts";
 import { keySlot } from "./key-slot.ts";
-import { decodePeek, decodeTake } from "./reply-decoding.ts";
-import { adjust, peek, reset, take } from "./scripts/generated.ts";
+import { decodeCount, decodePeek, decodeTake } from "./reply-decoding.ts";
+import { adjust, countReplicas, peek, reset, take } from "./scripts/generated.ts";
 import { encodeAddresses, encodeAdjustments, encodeTake } from "./take-encoding.ts";
 
 export interface RedisStoreOptions {
@@ -70,6 +70,11 @@ class RedisStore implements Store {
 
   async reset(addresses: readonly BucketAddress[]): Promise<void> {
     await this.#read(reset, addresses, encodeAddresses(addresses));
+  }
+
+  async countReplicas(id: string, lifeMs: number): Promise<number> {
+    const args = [id, String(lifeMs)];
+    return decodeCount(await this.#client.run(countReplicas, [replicasKey(this.#prefix)], args));
   }
 
   close(): Promise<void> {

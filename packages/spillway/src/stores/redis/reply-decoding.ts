@@ -63,6 +63,16 @@ export function decodePeek(reply: unknown, addresses: readonly BucketAddress[], 
   return { nowUs, buckets };
 }
 
+/** The reply of `lua/count-replicas.lua`. @throws SpillwayError `ERR_SPILLWAY_STORE_REPLY`. */
+export function decodeCount(reply: unknown): number {
+  const reader = new ReplyReader(reply);
+  instant(reader);
+  const count = reader.integer();
+  reader.end();
+  if (count < 1) throw strange(`${count} processes are at work`);
+  return count;
+}
+
 function instant(reader: ReplyReader): number {
   const nowUs = reader.integer();
   if (nowUs <= 0) throw strange(`the time is ${nowUs}`);

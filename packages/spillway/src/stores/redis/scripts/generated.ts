@@ -180,6 +180,27 @@ return reply
 `,
 };
 
+/** lua/count-replicas.lua: Counts the processes at work under one prefix: notes that one is, and forgets those not heard of lately. */
+export const countReplicas: GeneratedScript<{ readonly head: 1; readonly count: 1 }> = {
+  name: "count-replicas",
+  sha1: "12df912526965e28df90fa25cef2d99059cd9aa2",
+  arity: { head: 1, count: 1 },
+  text: `-- spillway: count-replicas
+local function server_time_us()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local now_us = server_time_us()
+local now_ms = math.floor(now_us / 1000)
+local life_ms = ARGV[2] + 0
+redis.call('ZADD', KEYS[1], now_ms, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now_ms - life_ms)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], now_ms + life_ms, '+inf')
+redis.call('PEXPIRE', KEYS[1], life_ms)
+return { now_us, redis.call('ZCARD', KEYS[1]) }
+`,
+};
+
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { type Policy, resolvePolicy } from "../policy.ts";
+import { memoryStore } from "../stores/memory-store.ts";
+import type { Adjustment, PeekReply, Store } from "../stores/store.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import { Repayments } from "./repayments.ts";
+
+const POLICY: Policy = resolvePolicy({ name: "p", limit: 10, period: "1s" }, "policy");
+const REPLY: PeekReply = { nowUs: 1, buckets: [] };
+
+function setup(groupOf: (key: string) => number = () => 0) {
+  const calls: (readonly Adjustment[])[] = [];
+  let fails = false;
+  const clock = manualClock();
+  const store: Store = Object.assign(memoryStore({ clock }), {
+    groupOf,
+    adjust: async (adjustments: readonly Adjustment[]) => {
+      calls.push(adjustments);
+      if (fails) throw new Error("gone");
+      return REPLY;
+    },
+  });
+  return {
+    repayments: new Repayments(store, clock),
+    calls,
+    fail: (value: boolean) => {
+      fails = value;
+    },
+  };
+}
+
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+describe("what went in without the store", () => {
+  it("is told once, as tokens taken, together where keys can travel together", async () => {
+    const { repayments, calls } = setup((key) => Number(key.slice(-1)) % 2);
+    for (let i = 0; i < 4; i++) repayments.add({ key: `key${i}`, policy: POLICY }, i + 1);
+    await turns();
+    expect(calls.map((call) => call.map(({ key, tokens }) => [key, tokens]))).toEqual([
+      [
+        ["key0", -1],
+        ["key2", -3],
+      ],
+      [
+        ["key1", -2],
+        ["key3", -4],
+      ],
+    ]);
+    repayments.send();
+    await turns();
+    expect(calls.length).toBe(2);
+  });
+
+  it("goes in calls of 32, one after another", async () => {
+    const { repayments, calls } = setup();
+    for (let i = 0; i < 70; i++) repayments.add({ key: `key${i}`, policy: POLICY }, 1);
+    await turns();
+    expect(calls.map(({ length }) => length)).toEqual([32, 32, 6]);
+  });
+
+  it("is told again, when asked to, if it may not have arrived", async () => {
+    const { repayments, calls, fail } = setup();
+    fail(true);
+    repayments.add({ key: "key", policy: POLICY }, 7);
+    await turns();
+    expect(calls.length).toBe(1);
+    fail(false);
+    repayments.send();
+    await turns();
+    expect(calls.map((call) => call[0]?.tokens)).toEqual([-7, -7]);
+    repayments.send();
+    await turns();
+    expect(calls.length).toBe(2);
+  });
+});
