@@ -111,3 +111,20 @@ it("C25 c: a refusal by a caller's own limit takes nothing from the limit that a
   expect(await limiter.consume("everybody", { cost: { shared: 1 } })).toMatchObject({ allowed: true });
   expect((await limiter.peek("everybody")).policies.map(({ remaining }) => remaining)).toEqual([0, 8]);
 });
+
+it.each([
+  ["exact", false],
+  ["with leases", { maxDrainMs: 50 }],
+] as const)(
+  "a key whose policies change from call to call in one turn has one bucket all the same (%s)",
+  async (_, lease) => {
+    const tiers = [
+      { name: "five", limit: 5, period: "1h" },
+      { name: "five", limit: 5, period: "2h" },
+    ] as const;
+    let calls = 0;
+    const limiter = redis.limiter({ policies: () => tiers[calls++ % 2] as (typeof tiers)[number], lease });
+    const decisions = await Promise.all(Array.from({ length: 20 }, () => limiter.consume("k")));
+    expect(admitted(decisions)).toHaveLength(5);
+  },
+);
