@@ -139,6 +139,24 @@ describe("half-openness", () => {
   });
 });
 
+describe("stranded connections", () => {
+  it("stay silent whatever comes, while new ones work", async () => {
+    const client = await connected();
+    proxy.strand();
+    const lost = client.incr("a");
+    expect(await stays(lost)).toBe(true);
+    expect(await (await connected()).incr("b")).toBe(1);
+    proxy.stall();
+    proxy.resume();
+    expect(await stays(lost)).toBe(true);
+    expect(await direct.get("a")).toBeNull();
+    expect(proxy.connections).toBe(2);
+    client.disconnect();
+    await expect(withDeadline(lost, SOON_MS, "the command to fail")).rejects.toThrow("Connection is closed");
+    await eventually(() => proxy.connections === 1, { withinMs: SOON_MS });
+  });
+});
+
 describe("a cut", () => {
   it("closes every connection and refuses new ones until it is mended", async () => {
     const client = await connected();

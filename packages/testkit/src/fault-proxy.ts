@@ -30,6 +30,8 @@ export interface FaultProxy extends AsyncDisposable {
   swallowReplies(): void;
   /** Connections are accepted and stay open, commands are lost. */
   halfOpen(): void;
+  /** Connections that are open now fall silent for good, as when the way to their other end was forgotten; new ones work. */
+  strand(): void;
   /** Ends stalling, swallowing and half-openness. A connection on which something was lost is closed. */
   resume(): void;
   /** Closes every connection and refuses new ones until {@link mend}. */
@@ -64,6 +66,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     stall: () => core.setMode("stall"),
     swallowReplies: () => core.setMode("swallow-replies"),
     halfOpen: () => core.setMode("half-open"),
+    strand: () => core.strand(),
     resume: () => core.setMode("pass"),
     cut: () => core.close(),
     mend: () => core.listen(port),
@@ -132,6 +135,10 @@ class ProxyCore {
       if (mode === "stall") connection.hold();
       else connection.release();
     }
+  }
+
+  strand(): void {
+    for (const connection of this.connections) connection.strand();
   }
 
   setDelay(ms: number): void {

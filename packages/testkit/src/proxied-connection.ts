@@ -29,6 +29,8 @@ export class ProxiedConnection {
   readonly #unanswered: boolean[] = [];
   /** Set once a cut is due: nothing more is forwarded, and the last answer owed is the last thing sent. */
   #cutting = false;
+  /** Silent until it is closed from either side. */
+  #stranded = false;
   /** Something was lost on the way, so that later replies would answer the wrong commands. */
   #tainted = false;
 
@@ -59,8 +61,15 @@ export class ProxiedConnection {
     this.#toClient.hold();
   }
 
-  /** Lets both directions go on. */
+  /** Keeps both directions silent for good. */
+  strand(): void {
+    this.#stranded = true;
+    this.hold();
+  }
+
+  /** Lets both directions go on, unless they are stranded. */
   release(): void {
+    if (this.#stranded) return;
     this.#toServer.release();
     this.#toClient.release();
   }
@@ -89,7 +98,7 @@ export class ProxiedConnection {
     socket.setNoDelay(true);
     socket.on("data", (bytes: Buffer) => lane.push({ kind: "bytes", bytes }));
     // The other side learns of an end after all that was sent before it, and not while the lane is held.
-    socket.on("close", () => lane.push({ kind: "end" }));
+    socket.on("close", () => (this.#stranded ? this.cut() : lane.push({ kind: "end" })));
     socket.on("error", () => {}); // A close follows.
   }
 
