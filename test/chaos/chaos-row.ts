@@ -16,8 +16,8 @@ export interface Expectation {
   readonly absences: 0 | 1;
   /** Whether the store answers nothing at all meanwhile, so that nobody waits for it once that is known. */
   readonly silent?: boolean;
-  /** Whether decisions may be made without the store; they may where it is left alone. */
-  readonly degraded?: "some" | "none";
+  /** Whether there are decisions that were made without the store; there are where it is left alone. */
+  readonly degraded?: "some" | "none" | "perhaps";
 }
 
 /** One line of the table. */

@@ -87,24 +87,26 @@ class Load {
     this.#histogram.reset();
   }
 
-  /**
-   * By how much the event loop was late at most while a decision was under way. A delay may be counted in the slice after the
-   * one in which it ended.
-   */
+  /** By how much the event loop was late when a decision was asked for, and when it was made. */
   #lateWithin(fromMs, toMs) {
-    let late = 0;
+    const [from, to] = [this.#sliceOf(fromMs), this.#sliceOf(toMs)];
+    return to - from < 2 ? this.#lateAt(from, to + 1) : this.#lateAt(from, from + 1) + this.#lateAt(to, to + 1);
+  }
+
+  /** The slice in which a time lies. A delay may be counted in the slice after the one in which it ended. */
+  #sliceOf(ms) {
     let low = 0;
     let high = this.#delays.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.#delays[middle].untilMs < fromMs) low = middle + 1;
+      if (this.#delays[middle].untilMs < ms) low = middle + 1;
       else high = middle;
     }
-    for (let i = low; i < this.#delays.length; i++) {
-      late = Math.max(late, this.#delays[i].lateMs);
-      if (this.#delays[i - 1]?.untilMs > toMs) break;
-    }
-    return late;
+    return low;
+  }
+
+  #lateAt(first, last) {
+    return Math.max(0, ...this.#delays.slice(first, last + 1).map(({ lateMs }) => lateMs));
   }
 
   /** Ends the load, waits for what is under way and gives a report of all. */
