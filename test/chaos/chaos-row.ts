@@ -105,11 +105,11 @@ function backMsOf({ reports, endedMs }: FaultRun): number {
   return lastMs - endedMs;
 }
 
-function waitedWhileAway({ reports, beganMs, endedMs }: FaultRun): number {
+function waitedWhileAway({ reports, beganMs, endingMs }: FaultRun): number {
   let count = 0;
   for (const { decisions } of reports)
     for (const [i, startedMs] of decisions.startedMs.entries())
-      if (startedMs > beganMs + MARKS.openAfterMs && startedMs < endedMs && decisions.waited[i] === 1) count++;
+      if (startedMs > beganMs + MARKS.openAfterMs && startedMs < endingMs && decisions.waited[i] === 1) count++;
   return count;
 }
 

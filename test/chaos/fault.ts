@@ -31,7 +31,7 @@ export interface Fault {
   readonly lease?: RateLimiterOptions["lease"];
   readonly perSecond?: number;
   /** Before the limiters are made. */
-  prepare?(scene: Scene): Promise<void> | void;
+  prepare?(scene: Scene): Promise<unknown> | unknown;
   begin(scene: Scene): Promise<unknown> | unknown;
   /** Between `begin` and `end`. */
   readonly lastsMs: number;
@@ -44,6 +44,8 @@ export interface Fault {
 export interface FaultRun {
   readonly fault: Fault;
   readonly beganMs: number;
+  /** When it began to end: a server takes its time to start. */
+  readonly endingMs: number;
   readonly endedMs: number;
   readonly reports: readonly WorkerReport[];
   /** By how much the loop of this process was late at most: how busy the machine was. */
@@ -96,12 +98,13 @@ async function playOn(scene: Scene, fault: Fault): Promise<FaultRun> {
   await fault.begin(scene);
   await pause(fault.lastsMs - (machineMs() - beganMs));
   await fault.look?.(scene);
-  const endedMs = machineMs();
+  const endingMs = machineMs();
   await fault.end(scene);
+  const endedMs = machineMs();
   await pause(RETURN_MS);
   const reports = await fleet.finish();
   await fleet.close();
-  return { fault, beganMs, endedMs, reports, machineLateMs: lateness.stop() };
+  return { fault, beganMs, endingMs, endedMs, reports, machineLateMs: lateness.stop() };
 }
 
 async function pause(ms: number): Promise<void> {
