@@ -36,16 +36,17 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, older = ceiling + older * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, newer = ceiling + newer * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if ceiling < 0 then ceiling = 0 end
+  local ceiling = max(0, (burst - older - newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end

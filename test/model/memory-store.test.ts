@@ -16,7 +16,7 @@ function open(): Driver {
     store,
     prefix: "memory",
     expires: false,
-    nowUs: () => Math.floor(clock.wallMs() * 1000),
+    nowUs: () => Math.round(clock.wallMs() * 1000),
     move: (us) => clock.advance(us / 1000),
   };
 }

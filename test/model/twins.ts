@@ -58,7 +58,7 @@ export const TWINS: readonly Twin[] = [
   {
     mistake: "refill does not stop for what is out on lease",
     leases: true,
-    edits: [["local ceiling = capacity - (older + newer) * units_per_token", "local ceiling = capacity"]],
+    edits: [["max(0, (burst - older - newer) * units_per_token)", "burst * units_per_token"]],
   },
   {
     mistake: "the time goes through text",

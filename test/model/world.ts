@@ -143,10 +143,11 @@ export class World {
     this.#compare(reply, this.model.adjust(adjustments, reply.nowUs));
   }
 
-  /** The store tells no time of a reset, so the model can follow only where the clock stands still. */
+  /** A reset tells no time, but where the clock stands still a peek after it does. */
   async reset(address: BucketAddress): Promise<void> {
     await this.store.reset([address]);
-    this.model.reset([address], this.driver.nowUs());
+    const { nowUs } = await this.store.peek([address]);
+    this.model.reset([address], nowUs);
   }
 
   #compare(reply: PeekReply | TakeReply, expected: ModelReply): void {

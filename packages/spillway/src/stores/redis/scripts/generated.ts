@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "980c97413ab80abe718d55e55a56bd28c9575ef8",
+  sha1: "87c1a9574f41b7023f4de34fb6ba11b5c66418c2",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -84,16 +84,17 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, older = ceiling + older * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, newer = ceiling + newer * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if ceiling < 0 then ceiling = 0 end
+  local ceiling = max(0, (burst - older - newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
@@ -204,7 +205,7 @@ return { now_us, redis.call('ZCARD', KEYS[1]) }
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",
-  sha1: "8fe77d6de5ff15e89cb510372b8f98869cab16cd",
+  sha1: "a171fed74b4b1736da8dc615e089230c414878d6",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -271,16 +272,17 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, older = ceiling + older * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, newer = ceiling + newer * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if ceiling < 0 then ceiling = 0 end
+  local ceiling = max(0, (burst - older - newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
@@ -339,7 +341,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "c9485e6b45057cb2834df6501335eaf3082a435c",
+  sha1: "eb7597d762442af730ac9382c79a100d130e68a4",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -405,16 +407,17 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, older = ceiling + older * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, newer = ceiling + newer * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if ceiling < 0 then ceiling = 0 end
+  local ceiling = max(0, (burst - older - newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
@@ -488,7 +491,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "d02cd5a28a2e0b96a18d5e76e0067323532e4b28",
+  sha1: "03f375e4ef13c08d8c757814aa2afa25a1b23cda",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local time = redis.call('TIME')
@@ -590,16 +593,17 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   if quiet_us < 0 then
     older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
   end
-  local ceiling = capacity - (older + newer) * units_per_token
   if older > 0 and older_death_us <= now_us then
-    level, time_us = refilled(level, time_us, older_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, older = ceiling + older * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
   end
   if newer > 0 and newer_death_us <= now_us then
-    level, time_us = refilled(level, time_us, newer_death_us, max(0, ceiling), units_per_tick, tick_us)
-    ceiling, newer = ceiling + newer * units_per_token, 0
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
   end
-  if ceiling < 0 then ceiling = 0 end
+  local ceiling = max(0, (burst - older - newer) * units_per_token)
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
