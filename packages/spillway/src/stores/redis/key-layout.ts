@@ -15,9 +15,9 @@ export function bucketKey(prefix: string, { key, policy }: BucketAddress): strin
   return `${prefix}:${FORMAT}:{${keyTag(key)}}:${policy.name}:${policy.algorithm}`;
 }
 
-/** The store key of the set of processes that use a prefix. No bucket has it: a bucket's tag is followed by two names. */
+/** The store key of the set of processes that use a prefix; apart from the buckets, whose keys all open with `prefix:`. */
 export function replicasKey(prefix: string): string {
-  return `${prefix}:${FORMAT}:replicas`;
+  return `${prefix}-replicas:${FORMAT}`;
 }
 
 /** The user's key as a hash tag: the same for equal keys only, never empty (that would be no tag), free of braces. */
