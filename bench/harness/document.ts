@@ -5,8 +5,6 @@ import { type Summary, summaryOf } from "./statistics.ts";
 /** What `--json` prints. */
 export interface BenchDocument {
   readonly cases: readonly CaseResult[];
-  /** Questions that cannot be asked yet, with the reason. */
-  readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   readonly quick: boolean;
   readonly machine: Readonly<Record<string, string | number>>;
   readonly versions: Readonly<Record<string, string>>;

@@ -34,20 +34,14 @@ async function run(options: BenchOptions): Promise<number> {
   const say = (text: string): void => void out.write(`${text}\n`);
   const bench = new Workbench(options.quick, say);
   const cases: CaseResult[] = [];
-  const skipped: { name: string; reason: string }[] = [];
   try {
     for (const question of asked) {
       say(`\n== ${question.name}: ${question.asks}`);
-      const reason = await question.unavailable?.(bench);
-      if (reason === undefined) cases.push(...(await ask(question, bench, options, say)));
-      else {
-        skipped.push({ name: question.name, reason });
-        say(`Not asked: ${reason}`);
-      }
+      cases.push(...(await ask(question, bench, options, say)));
     }
     const version = await bench.redisVersion();
     const { quick } = options;
-    const document: BenchDocument = { cases, skipped, quick, machine: machine(), versions: versions(version) };
+    const document: BenchDocument = { cases, quick, machine: machine(), versions: versions(version) };
     say(`\n${summary(cases)}`);
     if (options.json) process.stdout.write(`${JSON.stringify(document)}\n`);
   } finally {

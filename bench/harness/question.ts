@@ -79,8 +79,6 @@ export interface Question {
   readonly name: string;
   /** In words, as the report prints it. */
   readonly asks: string;
-  /** Why it cannot be asked yet; `undefined` when it can. */
-  unavailable?(bench: Workbench): Promise<string | undefined>;
   /** The heats, opened one after another: each is closed before the next is asked for. */
   heats(bench: Workbench): readonly (() => Promise<Heat>)[];
 }

@@ -52,7 +52,6 @@ describe("npm run bench", () => {
       const document = JSON.parse(lines[0]!) as BenchDocument;
       expect(document).toMatchObject({
         quick: true,
-        skipped: [],
         machine: { processors: expect.any(Number) },
         versions: { node: process.versions.node, redis: expect.stringMatching(/^\d+\./), spillway: expect.any(String) },
       });
