@@ -163,6 +163,11 @@ describe.each(TOPOLOGIES)("%s", (topology) => {
       const connections = (): number => rig.proxies.reduce((sum, proxy) => sum + proxy.connections, 0);
       await Promise.all(Array.from({ length: 20 }, () => takeOne(store, newKey())));
       await eventually(() => connections() <= rig.proxies.length, { withinMs: 1000 });
+      for (const proxy of rig.proxies) await proxy.cut();
+      for (const proxy of rig.proxies) await proxy.mend();
+      await sleep(500);
+      expect(connections()).toBe(0);
+      await eventually(() => takeOne(store, newKey()), { withinMs: 1000 });
       await store.close();
       await eventually(() => connections() === 0, { withinMs: 1000 });
     });
