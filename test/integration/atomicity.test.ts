@@ -24,8 +24,11 @@ describe("C25 a: 200 concurrent consumes of a key with 100", () => {
     const limiter = redis.limiter({ policies: { name: "hundred", limit: 100, period: "1m" }, lease: false });
     await limiter.consume("somebody else");
     await redis.client.config("RESETSTAT");
+    const callsBefore = limiter.stats().storeCalls;
     const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.consume("k")));
-    expect(await scriptCalls()).toBeLessThanOrEqual(3);
+    expect(limiter.stats().storeCalls - callsBefore).toBeLessThanOrEqual(3);
+    // Now and then a process says that it is at work: one call more.
+    expect(await scriptCalls()).toBeLessThanOrEqual(4);
     expect(remainders(decisions)).toEqual(countdown(100));
     expect(decisions.map(({ source }) => source)).not.toContain("backstop");
     for (const { allowed, remaining } of decisions) if (!allowed) expect(remaining).toBe(0);

@@ -1,6 +1,7 @@
 import { keysWithoutExpiry } from "@spillway/testkit";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Policy } from "../../packages/spillway/src/policy.ts";
+import { countReplicas } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
 import { redisFixture } from "../support/redis-fixture.ts";
 import { ALIGNED, EACH, keyOf, policyOf, RawScripts, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
 
@@ -124,4 +125,29 @@ it("an expired bucket is as if nobody had used it", async () => {
   await new Promise((resolve) => setTimeout(resolve, 40));
   expect(await redis.client.exists(keyOf(policy))).toBe(0);
   expect((await scripts.take([policy], 1, 3)).at(-1)).toBe(2);
+});
+
+describe("the set of processes", () => {
+  const LIFE_MS = 300;
+  const count = async (id: string, lifeMs = LIFE_MS): Promise<number> => {
+    const reply = await redis.client.evalsha(countReplicas.sha1, 1, "replicas", id, String(lifeMs));
+    expect(reply).toSatisfy((slots: unknown[]) => slots.length === 2 && slots.every(Number.isSafeInteger));
+    return (reply as number[])[1] ?? 0;
+  };
+
+  it("counts each once, forgets those that it does not hear of, and expires with the last", async () => {
+    expect([await count("a"), await count("b"), await count("a")]).toEqual([1, 2, 2]);
+    expect(await keysWithoutExpiry(redis.client, "")).toEqual([]);
+    await new Promise((resolve) => setTimeout(resolve, LIFE_MS / 2));
+    expect(await count("c")).toBe(3);
+    await new Promise((resolve) => setTimeout(resolve, LIFE_MS / 2 + 20));
+    expect(await count("c")).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, LIFE_MS + 20));
+    expect(await redis.client.exists("replicas")).toBe(0);
+  });
+
+  it("is not upset by times ahead of the clock", async () => {
+    await redis.client.zadd("replicas", Date.now() + 86_400_000, "from the future");
+    expect(await count("a")).toBe(1);
+  });
 });
