@@ -1,9 +1,8 @@
 import { Cluster, Redis } from "ioredis";
 import type { Redis as Valkey, Cluster as ValkeyCluster } from "iovalkey";
 import { createClient, createClientPool, createCluster } from "redis";
+import { fromSendCommand, type RedisClient, type SendCommandClient } from "spillway";
 import { describe, expectTypeOf, it } from "vitest";
-import type { RedisClient } from "./adapt-client.ts";
-import { fromSendCommand, type SendCommandClient } from "./send-command.ts";
 
 // Nothing here runs beyond making the functions: what counts is that the compiler accepts it.
 describe("the types of clients", () => {
