@@ -75,7 +75,9 @@ export class HolderClock implements Clock {
   /** Runs one timer that is due. */
   runDueTimer(): void {
     // A microsecond is less than what a platform's timers can tell apart.
-    const due = this.#timers.filter(({ dueMs }) => dueMs <= this.monotonicMs() + 0.001).sort((a, b) => a.dueMs - b.dueMs)[0];
+    const due = this.#timers
+      .filter(({ dueMs }) => dueMs <= this.monotonicMs() + 0.001)
+      .sort((a, b) => a.dueMs - b.dueMs)[0];
     if (due === undefined) return;
     this.#timers = this.#timers.filter((other) => other !== due);
     due.run();

@@ -1,5 +1,11 @@
 import { drainMs, escrowLifeMs } from "../../packages/spillway/src/lease/lease-budget.ts";
-import type { AskRun, LeaseReport, Settlement, TakeBucket, TakeReply } from "../../packages/spillway/src/stores/store.ts";
+import type {
+  AskRun,
+  LeaseReport,
+  Settlement,
+  TakeBucket,
+  TakeReply,
+} from "../../packages/spillway/src/stores/store.ts";
 import { HolderClock } from "./lease-clock.ts";
 import { AdversePurse, type Purse, type Sent, type ShelfMaker, ShelfPurse } from "./lease-purse.ts";
 import type { HolderSetup } from "./lease-setups.ts";
@@ -43,7 +49,9 @@ export class PurseHolder implements TokenHolder {
   }
 
   nextDeathUs(): number | undefined {
-    const deaths = this.setup.buckets.map((bucket) => this.#purse(bucket).nextDeathUs()).filter((us) => us !== undefined);
+    const deaths = this.setup.buckets
+      .map((bucket) => this.#purse(bucket).nextDeathUs())
+      .filter((us) => us !== undefined);
     return deaths.length === 0 ? undefined : Math.min(...deaths);
   }
 
@@ -73,7 +81,8 @@ export class PurseHolder implements TokenHolder {
     const runs = asks.map((cost): AskRun => ({ count: 1, charges: buckets.map((_, bucket) => ({ bucket, cost })) }));
     if (runs.length === 0 && !buckets.some(({ report }) => report !== undefined)) return;
     const generations = this.setup.buckets.map((bucket) => this.#world.generations[bucket] as number);
-    const onReply = (reply: TakeReply): void => this.clock.whenAwake(() => this.#adopt(buckets, reply, sent, generations));
+    const onReply = (reply: TakeReply): void =>
+      this.clock.whenAwake(() => this.#adopt(buckets, reply, sent, generations));
     const lifePart = this.setup.kind === "adverse" ? this.setup.lifePart : 0;
     this.#world.send({ buckets, runs }, { lifePart, onReply }, atOnce);
   }

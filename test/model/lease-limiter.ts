@@ -137,7 +137,12 @@ export class LimiterHolder implements TokenHolder {
     return !this.#limiter.stats().health.degraded;
   }
 
-  get counts(): { readonly leased: number; readonly spent: number; readonly returned: number; readonly expired: number } {
+  get counts(): {
+    readonly leased: number;
+    readonly spent: number;
+    readonly returned: number;
+    readonly expired: number;
+  } {
     return this.#limiter.stats().leases;
   }
 
@@ -147,7 +152,8 @@ export class LimiterHolder implements TokenHolder {
 
   #decided(decision: Decision): void {
     if (!decision.allowed || this.clock.isAsleep) return;
-    if (decision.degraded && decision.costs.some((cost) => cost > 0)) this.#world.fail(new Broken("a closed limiter admitted by itself"));
+    if (decision.degraded && decision.costs.some((cost) => cost > 0))
+      this.#world.fail(new Broken("a closed limiter admitted by itself"));
     this.#admitted.push(decision);
     if (decision.source === "store") return;
     try {

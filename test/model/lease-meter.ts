@@ -17,7 +17,9 @@ export class Meter {
   constructor(shapes: readonly TokenBucketShape[], nowUs = 0, leastCapacity = 0) {
     this.#lastUs = nowUs;
     this.unitsPerToken = shapes.reduce((all, shape) => leastCommonMultiple(all, shape.unitsPerToken), 1);
-    const perUs = shapes.map((shape) => (shape.unitsPerTick * this.unitsPerToken) / (shape.unitsPerToken * shape.tickUs));
+    const perUs = shapes.map(
+      (shape) => (shape.unitsPerTick * this.unitsPerToken) / (shape.unitsPerToken * shape.tickUs),
+    );
     this.#perUs = Math.max(...perUs);
     if (!Number.isSafeInteger(this.#perUs)) throw new Error("This rate cannot be metered in whole units.");
     this.capacity = Math.max(leastCapacity, ...shapes.map(({ burst }) => burst)) * this.unitsPerToken;

@@ -12,7 +12,9 @@ describe("whatever holders do, lose and believe, admissions stay within burst + 
     requireNoFailure("all kinds of holders", RUNS),
   );
 
-  it("holders who all go over to another policy: the new bound holds, or the escrow at the change", { timeout: TIMEOUT_MS }, () =>
-    requireNoFailure("a new policy", Math.ceil(RUNS / 4), { setups: { kinds: ["adverse"], deploys: true } }),
+  it(
+    "holders who all go over to another policy: the new bound holds, or the escrow at the change",
+    { timeout: TIMEOUT_MS },
+    () => requireNoFailure("a new policy", Math.ceil(RUNS / 4), { setups: { kinds: ["adverse"], deploys: true } }),
   );
 });

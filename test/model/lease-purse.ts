@@ -96,7 +96,9 @@ export class AdversePurse implements Purse {
 
   nextDeathUs(): number | undefined {
     const nowUs = this.#nowUs();
-    const deaths = this.#parcels.filter(({ left, untilUs }) => left > 0 && untilUs > nowUs).map(({ untilUs }) => untilUs);
+    const deaths = this.#parcels
+      .filter(({ left, untilUs }) => left > 0 && untilUs > nowUs)
+      .map(({ untilUs }) => untilUs);
     return deaths.length === 0 ? undefined : Math.min(...deaths);
   }
 }
@@ -142,6 +144,8 @@ export class ShelfPurse implements Purse {
   }
 
   nextDeathUs(): number | undefined {
-    return this.#deathUs !== undefined && this.#deathUs > this.#nowUs() && this.#shelf.held > 0 ? this.#deathUs : undefined;
+    return this.#deathUs !== undefined && this.#deathUs > this.#nowUs() && this.#shelf.held > 0
+      ? this.#deathUs
+      : undefined;
   }
 }

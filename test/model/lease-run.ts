@@ -60,7 +60,11 @@ export async function runOnce(seed: number, options: LeaseRunOptions = {}): Prom
 }
 
 /** Runs seeds until one breaks. */
-export async function findFailure(runs: number, options: LeaseRunOptions, firstSeed = FIRST_SEED): Promise<Failure | undefined> {
+export async function findFailure(
+  runs: number,
+  options: LeaseRunOptions,
+  firstSeed = FIRST_SEED,
+): Promise<Failure | undefined> {
   for (let run = 0; run < runs; run++) {
     const failure = await runOnce(firstSeed + run, options);
     if (failure !== undefined) return failure;

@@ -43,13 +43,15 @@ export class LeaseSteps {
   /** What must hold when all has come to rest: everybody answered, nothing held, no timer left. */
   async end(): Promise<void> {
     const world = this.#world;
-    for (const holder of this.#holders) if (holder.clock.isAsleep && holder instanceof PurseHolder) holder.clock.wake(false, true);
+    for (const holder of this.#holders)
+      if (holder.clock.isAsleep && holder instanceof PurseHolder) holder.clock.wake(false, true);
     const limiters = this.#holders.filter((holder) => holder instanceof LimiterHolder);
     for (const limiter of limiters) limiter.clock.wake(false, true);
     await world.pass(3_000_000);
     for (const limiter of limiters) {
       limiter.requireAnswered();
-      if (limiter.isHealthy && limiter.pendingTimers > 0) throw new Error(`${limiter.pendingTimers} timers of an idle limiter`);
+      if (limiter.isHealthy && limiter.pendingTimers > 0)
+        throw new Error(`${limiter.pendingTimers} timers of an idle limiter`);
     }
     for (const limiter of limiters) await limiter.close();
     for (let bucket = 0; bucket < world.setup.buckets.length; bucket++) world.check(bucket);
@@ -74,7 +76,11 @@ export class LeaseSteps {
     const { random } = this.#world;
     const address = this.#world.addressOf(holder.setup.buckets[0] as number, holder.config);
     const { burst } = shapeOf(address);
-    return random.chance(0.5) ? 1 : random.chance(0.8) ? random.whole(1, Math.ceil(burst / 2)) : random.whole(0, burst + 1);
+    return random.chance(0.5)
+      ? 1
+      : random.chance(0.8)
+        ? random.whole(1, Math.ceil(burst / 2))
+        : random.whole(0, burst + 1);
   }
 
   /** What is on the shelf now, for who wants all of it. */
@@ -91,7 +97,11 @@ export class LeaseSteps {
       return `${this.#name(holder)} is asked for ${plan.asks.join(", ") || "nothing"}`;
     }
     holder.call(plan);
-    const parts = [plan.reports && "reports", plan.wishes && "wishes", plan.asks.length > 0 && `asks ${plan.asks.join(", ")}`];
+    const parts = [
+      plan.reports && "reports",
+      plan.wishes && "wishes",
+      plan.asks.length > 0 && `asks ${plan.asks.join(", ")}`,
+    ];
     return `${this.#name(holder)} ${parts.filter(Boolean).join(", ")}`;
   }
 
@@ -251,7 +261,9 @@ export class LeaseSteps {
         return;
       }
       const bucket = holder.setup.buckets[0] as number;
-      const admitted = Math.floor((this.#world.meters[bucket]?.level ?? 0) / (this.#world.meters[bucket]?.unitsPerToken ?? 1));
+      const admitted = Math.floor(
+        (this.#world.meters[bucket]?.level ?? 0) / (this.#world.meters[bucket]?.unitsPerToken ?? 1),
+      );
       const tokens = random.whole(0, admitted);
       this.#world.giveBack(bucket, tokens);
       this.#world.store.adjust([{ ...this.#world.addressOf(bucket, holder.config), tokens }], this.#world.storeUs);
@@ -314,5 +326,4 @@ export class LeaseSteps {
     this.#world.holders[index] = next;
     return `${this.#name(next)} takes the place of one that left or died`;
   }
-
 }

@@ -1,4 +1,3 @@
-import { Shelf } from "../../packages/spillway/src/lease/shelf.ts";
 import {
   escrowed,
   settleLease,
@@ -7,6 +6,7 @@ import {
   tokenBucket,
 } from "../../packages/spillway/src/algorithms/token-bucket.ts";
 import type { Instant } from "../../packages/spillway/src/lease/shelf.ts";
+import { Shelf } from "../../packages/spillway/src/lease/shelf.ts";
 import type { LeaseGrant, LeaseReport, Settlement, TakeCall } from "../../packages/spillway/src/stores/store.ts";
 import { SHIPPED_RULES, type StoreRules, settleAsShipped } from "./lease-rules.ts";
 import type { SetupOptions } from "./lease-setups.ts";
@@ -32,7 +32,10 @@ function grant(
   tokens: number,
   lifeUs: number,
   nowUs: number,
-  { id = (last: number) => Math.max(nowUs, last + 1), joins = true }: { id?: (last: number) => number; joins?: boolean },
+  {
+    id = (last: number) => Math.max(nowUs, last + 1),
+    joins = true,
+  }: { id?: (last: number) => number; joins?: boolean },
 ): LeaseGrant {
   const { older, newer } = state;
   if (tokens === 0) return { id: 0, tokens, contended: false };
@@ -54,7 +57,8 @@ function wished({ wish }: LeaseReport, state: TokenBucketState, shape: TokenBuck
 
 /** Forgets what is dead before it refills. */
 function advanceDeadFirst(state: TokenBucketState, shape: TokenBucketShape, nowUs: number): void {
-  if (nowUs >= state.timeUs) for (const escrow of [state.older, state.newer]) if (escrow.deathUs <= nowUs) escrow.tokens = 0;
+  if (nowUs >= state.timeUs)
+    for (const escrow of [state.older, state.newer]) if (escrow.deathUs <= nowUs) escrow.tokens = 0;
   tokenBucket.advance(state, shape, nowUs);
 }
 
@@ -119,7 +123,11 @@ export const LEASE_TWINS: readonly LeaseTwin[] = [
     mistake: "4: a key expires without regard to the life of its escrow",
     rules: {
       expiryMs: (state, shape, nowUs) =>
-        tokenBucket.expiryMs({ ...state, older: { ...state.older, tokens: 0 }, newer: { ...state.newer, tokens: 0 } }, shape, nowUs),
+        tokenBucket.expiryMs(
+          { ...state, older: { ...state.older, tokens: 0 }, newer: { ...state.newer, tokens: 0 } },
+          shape,
+          nowUs,
+        ),
     },
     setups: { ...ADVERSE, often: ["waitForExpiry"] },
   },
@@ -136,7 +144,9 @@ export const LEASE_TWINS: readonly LeaseTwin[] = [
   },
   {
     mistake: "7: a policy with a shorter time to full shortens the life of a bucket that knew a longer one",
-    rules: { expiryMs: (state, shape, nowUs) => tokenBucket.expiryMs({ ...state, fullUs: shape.fullUs }, shape, nowUs) },
+    rules: {
+      expiryMs: (state, shape, nowUs) => tokenBucket.expiryMs({ ...state, fullUs: shape.fullUs }, shape, nowUs),
+    },
     setups: { ...FLAPPING, often: ["reconfigure", "waitForExpiry"] },
   },
   {
@@ -193,7 +203,9 @@ export const LEASE_TWINS: readonly LeaseTwin[] = [
     mistake: "9: ids count from one, and so repeat when a bucket is lost",
     rules: {
       grant: (state, shape, report, nowUs) =>
-        grant(state, shape, Math.max(0, wished(report, state, shape)), report.lifeUs, nowUs, { id: (last) => last + 1 }),
+        grant(state, shape, Math.max(0, wished(report, state, shape)), report.lifeUs, nowUs, {
+          id: (last) => last + 1,
+        }),
     },
     setups: { ...ADVERSE, often: ["lose"] },
   },

@@ -324,21 +324,31 @@ export class LeaseWorld {
     const longestUs = shape.fullUs + debtUs + this.longestLifeUs + shape.tickUs;
     if (waitUs > longestUs) throw new Broken(`a wait of ${waitUs} us for ${cost} of ${shape.burst}`);
     this.rules.advance(state, shape, this.storeUs + waitUs, shape);
-    if (cost * shape.unitsPerToken > state.level) throw new Broken(`${cost} do not fit after the ${waitUs} us that were told`);
+    if (cost * shape.unitsPerToken > state.level)
+      throw new Broken(`${cost} do not fit after the ${waitUs} us that were told`);
   }
 }
 
 function describeOperation(operation: Operation, startUs: number): string {
   const idOf = (id: number): string => (id === 0 ? "none" : `#${id - startUs}`);
   if (operation.kind === "reset") return "store: reset";
-  if (operation.kind === "adjust") return `store: ${operation.adjustments.map(({ tokens }) => tokens).join(", ")} tokens moved`;
+  if (operation.kind === "adjust")
+    return `store: ${operation.adjustments.map(({ tokens }) => tokens).join(", ")} tokens moved`;
   const { call, reply } = operation;
   const parts = call.buckets.map(({ policy, report }, i) => {
     const reading = reply.buckets[i];
-    const settled = report?.settlements.map((one) => `${one.settled} of ${idOf(one.id)} settled, ${one.returned} returned`);
+    const settled = report?.settlements.map(
+      (one) => `${one.settled} of ${idOf(one.id)} settled, ${one.returned} returned`,
+    );
     const lease = reading?.kind === "state" ? reading.lease : undefined;
-    const leased = lease && lease.tokens !== 0 ? `${lease.tokens} leased as ${idOf(lease.id)} for ${report?.lifeUs} us` : "";
-    return [policy.name, `${policy.limit} per ${policy.periodMs} ms, burst ${policy.capacity}`, ...(settled ?? []), leased];
+    const leased =
+      lease && lease.tokens !== 0 ? `${lease.tokens} leased as ${idOf(lease.id)} for ${report?.lifeUs} us` : "";
+    return [
+      policy.name,
+      `${policy.limit} per ${policy.periodMs} ms, burst ${policy.capacity}`,
+      ...(settled ?? []),
+      leased,
+    ];
   });
   const asks = call.runs.map(({ count, charges }, i) => `${reply.served[i]} of ${count} x ${charges[0]?.cost} served`);
   return `store: ${[...parts.map((part) => part.filter(Boolean).join(": ")), ...asks].join("; ")}`;
