@@ -39,7 +39,11 @@ export class LeaseRandom {
     const total = entries.reduce((sum, [, weight]) => sum + weight, 0);
     return Array.from({ length: count }, () => {
       let left = this.next() * total;
-      return (entries.find(([, weight]) => (left -= weight) < 0) ?? (entries[0] as [K, number]))[0];
+      for (const [key, weight] of entries) {
+        left -= weight;
+        if (left < 0) return key;
+      }
+      return (entries[0] as [K, number])[0];
     });
   }
 }
