@@ -11,6 +11,7 @@ import { renderMarks, renderTable } from "./table.ts";
 
 const EXIT_MISSED = 1;
 const EXIT_BAD_OPTION = 2;
+const LINGER_MS = 1000;
 const SIGNAL_EXITS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 /** A signal asked the demo to end. */
@@ -26,15 +27,19 @@ class Interrupted extends Error {
 
 /** Runs the demo as a command on the parts that `open` gives, and sets the exit code of this process. */
 export function runCommand(args: readonly string[], open: (opening: Opening) => Promise<DemoParts>): void {
-  exitCodeOf(args, open).then(
-    (exitCode) => {
-      process.exitCode = exitCode;
-    },
-    (error: unknown) => {
-      console.error(error);
-      process.exitCode = EXIT_MISSED;
-    },
-  );
+  exitCodeOf(args, open).then(endWith, (error: unknown) => {
+    console.error(error);
+    endWith(EXIT_MISSED);
+  });
+}
+
+/**
+ * Lets this process end. Everything is closed by now, but for what Node keeps: a worker that is killed while a connection is
+ * handed to it leaves the cluster's own server open for ever.
+ */
+function endWith(exitCode: number): void {
+  process.exitCode = exitCode;
+  setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
 async function exitCodeOf(args: readonly string[], open: (opening: Opening) => Promise<DemoParts>): Promise<number> {
