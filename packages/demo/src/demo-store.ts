@@ -1,31 +1,59 @@
 import { randomBytes } from "node:crypto";
 import { openRedis } from "@spillway/testkit";
 import { Redis } from "ioredis";
+import { serveClusterStore } from "spillway";
 
 /** The store as the JSON document names it. */
 export interface StoreDescription {
-  readonly kind: string;
+  readonly kind: "redis" | "embedded";
+  /** Of the server that keeps the buckets. */
   readonly version: string;
   /** Where it came from. */
   readonly from: string;
 }
 
-/** A Redis server for the length of a demo. */
+/** A store for the length of a demo. */
 export interface DemoStore extends StoreDescription {
-  readonly url: string;
-  /** Ends the server if the demo started it. */
+  /** `undefined` for the embedded store. */
+  readonly url: string | undefined;
+  /** Whether the demo started it, and so may cut it off. */
+  readonly isOwn: boolean;
+  /** Ends it if the demo started it. */
   close(): Promise<void>;
 }
 
+/** Which store was asked for; `"any"` takes Redis, and the embedded store where there is none. */
+export type StoreChoice = "redis" | "embedded" | "any";
+
 /**
- * Opens whatever Redis this machine has.
- * @param say told what takes long, and why there is none.
- * @throws Error when there is none, or when the one that the user named does not answer.
+ * Opens the store that was asked for.
+ * @param say told what takes long, and what is taken in place of what.
+ * @throws Error when there is none, or when the Redis that the user named does not answer.
  */
-export async function openDemoStore(say: (line: string) => void): Promise<DemoStore> {
+export async function openDemoStore(choice: StoreChoice, say: (line: string) => void): Promise<DemoStore> {
+  if (choice === "embedded") return openEmbeddedStore();
   const redis = await openRedis({ say });
-  if (redis === undefined) throw new Error("The demo needs Redis; only --modes per-process runs without.");
-  return { kind: "redis", version: redis.version, from: redis.from, url: redis.url, close: () => redis.stop() };
+  if (redis === undefined && choice === "redis")
+    throw new Error("There is no Redis. --store embedded and --modes per-process run without.");
+  if (redis === undefined) {
+    say("The modes that share a store use the embedded one, clusterStore, in place of Redis.");
+    return openEmbeddedStore();
+  }
+  const { version, from, url, kind } = redis;
+  return { kind: "redis", version, from, url, isOwn: kind !== "url", close: () => redis.stop() };
+}
+
+/** The memory of this process, the primary, for its workers. */
+function openEmbeddedStore(): DemoStore {
+  const server = serveClusterStore();
+  return {
+    kind: "embedded",
+    version: process.version,
+    from: "clusterStore in the memory of the primary process",
+    url: undefined,
+    isOwn: true,
+    close: () => server.close(),
+  };
 }
 
 /** A name that no other run uses: keys of one run never meet those of another. */
@@ -33,9 +61,12 @@ export function freshName(): string {
   return randomBytes(8).toString("hex");
 }
 
+/** ioredis holds the process up for so long when it closes a connection that is gone already. */
+const DISCONNECT_MS = 100;
+
 /** A connection that is not made again once it is lost. @throws Error that says why it cannot be made. */
 export async function connectOnce(url: string): Promise<Redis> {
-  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, disconnectTimeout: DISCONNECT_MS });
   let reason: Error | undefined;
   redis.on("error", (error: Error) => {
     reason = error;

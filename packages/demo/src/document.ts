@@ -1,6 +1,8 @@
+import type { ConnectionMode } from "./connection-mode.ts";
 import type { StoreDescription } from "./demo-store.ts";
 import type { Mark } from "./marks.ts";
 import type { RunFigures } from "./measure.ts";
+import type { SkippedMode } from "./runnable-modes.ts";
 
 /** One mode's figures and what they had to show. */
 export interface DemoRun extends RunFigures {
@@ -20,14 +22,16 @@ export interface DemoDocument {
   readonly offeredPerSecond: number;
   /** Of the arrival times; the same for every mode. */
   readonly seed: number;
-  /** How requests travel. Keep-alive would pin them to few workers. */
-  readonly connection: "one per request";
+  /** How requests travel. */
+  readonly connection: ConnectionMode;
   /** `null` when no mode needed one. */
   readonly store: StoreDescription | null;
   readonly node: string;
   /** When the first mode started, as ISO 8601. */
   readonly startedAt: string;
   readonly runs: readonly DemoRun[];
+  /** Modes that were asked for and could not run. */
+  readonly skipped: readonly SkippedMode[];
 }
 
 /** What fell short: one line per mark that was missed, with the mode's name. Empty when all is well. */

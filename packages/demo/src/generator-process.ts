@@ -50,6 +50,11 @@ export class GeneratorProcess {
     });
   }
 
+  /** Ends a run early: it then finishes with what it has. Does nothing when none is under way. */
+  end(): void {
+    this.#tell({ type: "end" });
+  }
+
   /** Ends the process. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping = true;

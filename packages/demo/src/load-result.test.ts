@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { DecisionNote } from "./decision-note.ts";
 import { LoadTally } from "./load-result.ts";
 
-const admitted = (worker: string) => ({ status: 200, worker });
-const refused = (worker: string) => ({ status: 429, worker });
+const admitted = (worker: string, decision?: DecisionNote) => ({ status: 200, worker, decision });
+const refused = (worker: string, decision?: DecisionNote) => ({ status: 429, worker, decision });
 
 describe("LoadTally", () => {
   it("measures latency from the instant a request was due, not from when it was sent", () => {
@@ -49,5 +50,51 @@ describe("LoadTally", () => {
     tally.sent(0, 0);
     tally.failed("ECONNREFUSED");
     expect(tally.result()).toMatchObject({ offered: 1, failures: { ECONNREFUSED: 1 }, statuses: {}, spanMs: 0 });
+  });
+
+  it("adds up what answers say of their decisions", () => {
+    const tally = new LoadTally(1);
+    const notes: DecisionNote[] = [
+      { source: "lease", degraded: false, durationMs: 0.1 },
+      { source: "lease", degraded: false, durationMs: 0.1 },
+      { source: "backstop", degraded: true, durationMs: 9 },
+    ];
+    for (const note of notes) {
+      tally.sent(0, 0);
+      tally.answered(0, 0, 5, refused("a", note));
+    }
+    tally.sent(0, 0);
+    tally.answered(0, 0, 5, admitted("a"));
+    expect(tally.result().decisions).toMatchObject({ count: 3, degraded: 1, sources: { lease: 2, backstop: 1 } });
+    expect(tally.result().decisions.time.p50Ms).toBeCloseTo(0.1, 1);
+    expect(tally.result().decisions.time.maxMs).toBeCloseTo(9, 0);
+  });
+
+  it("has the figures of an outage, with times since the first request was sent", () => {
+    const tally = new LoadTally(10, { fromMs: 4000, toMs: 7000 });
+    const lone: DecisionNote = { source: "backstop", degraded: true, durationMs: 2 };
+    const shared: DecisionNote = { source: "store", degraded: false, durationMs: 50 };
+    for (const [sentMs, answer] of [
+      [1000, admitted("a", shared)],
+      [4999, admitted("a", shared)],
+      [5000, admitted("b", shared)],
+      [5001, admitted("b", lone)],
+      [7999, refused("b", lone)],
+      [8000, admitted("b", lone)],
+      [9000, admitted("b", shared)],
+    ] as const) {
+      tally.sent(sentMs, sentMs);
+      tally.answered(sentMs, sentMs, sentMs + 10, answer);
+    }
+    expect(tally.result().outage).toMatchObject({
+      fromMs: 4000,
+      toMs: 7000,
+      offered: 3,
+      admitted: 2,
+      degraded: 2,
+      away: { b: { fromMs: 4001, toMs: 7010 } },
+    });
+    expect(tally.result().outage?.decisionTime.p50Ms).toBeCloseTo(2, 1);
+    expect(tally.result().decisions.degraded).toBe(3);
   });
 });

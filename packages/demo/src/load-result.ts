@@ -1,5 +1,17 @@
 import type { HttpAnswer } from "./http-answer.ts";
+import { type OutageResult, type OutageSpan, OutageTally } from "./outage-tally.ts";
 import { DurationHistogram, type Percentiles } from "./percentiles.ts";
+
+/** What the answers say of the decisions behind them. */
+export interface DecisionFigures {
+  readonly count: number;
+  /** Decisions that the store had no part in because it could not answer. */
+  readonly degraded: number;
+  /** By who decided: "lease", "store", "denial-cache" and so on. */
+  readonly sources: Readonly<Record<string, number>>;
+  /** In the server, from the call of the limiter to its decision. */
+  readonly time: Percentiles;
+}
 
 /** What one run of the load generator saw, from its side of the connection. */
 export interface LoadResult {
@@ -23,6 +35,9 @@ export interface LoadResult {
   readonly latency: Percentiles;
   /** From the instant a request was due to the instant it was sent: the generator's own error. */
   readonly scheduleError: Percentiles;
+  readonly decisions: DecisionFigures;
+  /** `undefined` for a run without one. */
+  readonly outage: OutageResult | undefined;
 }
 
 /** Collects a {@link LoadResult}. All times are ms on one clock. */
@@ -40,8 +55,11 @@ export class LoadTally {
   readonly #answersPerWorker: Record<string, number> = {};
   readonly #latency = new DurationHistogram();
   readonly #scheduleError = new DurationHistogram();
+  readonly #decisions = new DecisionTally();
+  readonly #outage: OutageTally | undefined;
 
-  constructor(seconds: number) {
+  constructor(seconds: number, outage?: OutageSpan) {
+    this.#outage = outage === undefined ? undefined : new OutageTally(outage);
     this.#admittedPerSecond = new Array<number>(Math.ceil(seconds)).fill(0);
     this.#offeredPerSecond = new Array<number>(Math.ceil(seconds)).fill(0);
   }
@@ -64,6 +82,7 @@ export class LoadTally {
     this.#offered += 1;
     this.#offeredPerSecond[this.#secondOf(sentMs)]! += 1;
     this.#scheduleError.recordMs(sentMs - dueMs);
+    this.#outage?.sent(sentMs - this.#firstSentMs);
   }
 
   answered(dueMs: number, sentMs: number, answeredMs: number, answer: HttpAnswer): void {
@@ -72,6 +91,8 @@ export class LoadTally {
     this.#latency.recordMs(answeredMs - dueMs);
     increment(this.#statuses, String(answer.status));
     increment(this.#answersPerWorker, answer.worker);
+    this.#decisions.note(answer);
+    this.#outage?.answered(sentMs - this.#firstSentMs, answeredMs - this.#firstSentMs, answer);
     if (answer.status !== 200) return;
     this.#admitted += 1;
     this.#admittedPerSecond[this.#secondOf(sentMs)]! += 1;
@@ -94,6 +115,8 @@ export class LoadTally {
       answersPerWorker: this.#answersPerWorker,
       latency: this.#latency.percentiles(),
       scheduleError: this.#scheduleError.percentiles(),
+      decisions: this.#decisions.figures(),
+      outage: this.#outage?.result(),
     };
   }
 
@@ -101,6 +124,28 @@ export class LoadTally {
   #secondOf(sentMs: number): number {
     const second = Math.floor((sentMs - this.#firstSentMs) / 1000);
     return Math.min(this.#offeredPerSecond.length - 1, Math.max(0, second));
+  }
+}
+
+class DecisionTally {
+  #degraded = 0;
+  readonly #sources: Record<string, number> = {};
+  readonly #time = new DurationHistogram();
+
+  note({ decision }: HttpAnswer): void {
+    if (decision === undefined) return;
+    if (decision.degraded) this.#degraded += 1;
+    increment(this.#sources, decision.source);
+    this.#time.recordMs(decision.durationMs);
+  }
+
+  figures(): DecisionFigures {
+    return {
+      count: this.#time.count,
+      degraded: this.#degraded,
+      sources: this.#sources,
+      time: this.#time.percentiles(),
+    };
   }
 }
 

@@ -11,8 +11,19 @@ export interface Mark {
   readonly held: boolean;
 }
 
+/** What a run is judged by. */
+export interface Judging {
+  readonly shape: LimitShape;
+  readonly workers: number;
+  /** What was to be offered: a busy machine may take longer over it. */
+  readonly offeredPerSecond: number;
+  readonly seconds: number;
+  /** The runs of the modes before this one. */
+  readonly earlier: readonly RunFigures[];
+}
+
 /** Judges the runs of one mode. */
-export type Judge = (run: RunFigures, shape: LimitShape, workers: number) => Mark[];
+export type Judge = (run: RunFigures, judging: Judging) => Mark[];
 
 /** A demand close to what can be admitted leaves tokens unused by chance; from this factor on it does not. */
 const CLEARLY_ABOVE = 1.2;
@@ -25,8 +36,11 @@ const SWIFT_MS = 100;
 /** Whether a run says more about a busy machine than about what it measured: only floors were missed, and it was late. */
 export function isUnfair(run: RunFigures, marks: readonly Mark[]): boolean {
   const missed = marks.filter((mark) => !mark.held);
-  const late = run.scheduleError.p99Ms > PUNCTUAL_MS || run.requestP99Ms > SWIFT_MS;
-  return late && missed.length > 0 && missed.every((mark) => mark.kind === "floor");
+  return isLate(run) && missed.length > 0 && missed.every((mark) => mark.kind === "floor");
+}
+
+function isLate(run: RunFigures): boolean {
+  return run.scheduleError.p99Ms > PUNCTUAL_MS || run.requestP99Ms > SWIFT_MS;
 }
 
 /** Every request got an answer, and no other than 200 or 429. */
@@ -38,7 +52,7 @@ export function answeredMark(run: RunFigures): Mark {
 }
 
 /** A shared limit: never above the bound, and at least the bound less 1 % or 3, whichever is more. */
-export const judgeShared: Judge = (run, shape) => {
+export const judgeShared: Judge = (run, judging) => {
   const marks: Mark[] = [
     {
       kind: "ceiling",
@@ -46,7 +60,7 @@ export const judgeShared: Judge = (run, shape) => {
       held: run.admitted <= run.bound,
     },
   ];
-  if (!demandIsAbove(run, shape, 1)) return marks;
+  if (!demandIsAbove(judging, 1)) return marks;
   const least = run.bound - Math.max(run.bound / 100, 3);
   marks.push({
     kind: "floor",
@@ -57,8 +71,9 @@ export const judgeShared: Judge = (run, shape) => {
 };
 
 /** The leak: workers that count alone admit nearly as many times the bound as there are workers. */
-export const judgePerProcess: Judge = (run, shape, workers) => {
-  if (!demandIsAbove(run, shape, workers)) return [];
+export const judgePerProcess: Judge = (run, judging) => {
+  const { workers } = judging;
+  if (!demandIsAbove(judging, workers)) return [];
   const least = 0.95 * workers;
   const ratio = run.ratio.toFixed(2);
   return [
@@ -71,10 +86,47 @@ export const judgePerProcess: Judge = (run, shape, workers) => {
   ];
 };
 
-function demandIsAbove(run: RunFigures, shape: LimitShape, buckets: number): boolean {
-  const offeredPerSecond = (run.offered * 1000) / run.spanMs;
-  const limitPerSecond = (shape.limit * 1000) / shape.periodMs;
+/** What holds for a shared limit, and fewer calls than it takes to ask the store each time. */
+export const judgeLease: Judge = (run, judging) => [
+  ...judgeShared(run, judging),
+  ...fewerCallsThanExact(run, judging),
+  ...fewCalls(run, judging),
+];
+
+function fewerCallsThanExact(run: RunFigures, { earlier }: Judging): Mark[] {
+  const exact = earlier.find(({ mode }) => mode === "exact");
+  // On a busy machine more requests wait together and share a call: two runs compare only when both were on time.
+  if (exact === undefined || isLate(exact)) return [];
+  const text = `${run.callsPerDecision} calls per decision, fewer than the ${exact.callsPerDecision} of exact`;
+  return [{ kind: "floor", text, held: run.callsPerDecision < exact.callsPerDecision }];
+}
+
+/** The longest that one lease lasts, by the limiter's default. */
+const LEASE_MS = 50;
+const WELL_FILLED = 40;
+const MOST_CALLS = 0.05;
+
+/** Where every lease of a worker serves 40 decisions or more, two calls for each lease are 1 in 20. */
+function fewCalls(run: RunFigures, { shape, workers, offeredPerSecond }: Judging): Mark[] {
+  const decisionsPerLease = (offeredPerSecond / 1000 / workers) * LEASE_MS;
+  const fillMs = (shape.burst * shape.periodMs) / shape.limit;
+  const limitPerLease = (limitPerSecond(shape) / 1000 / workers) * LEASE_MS;
+  if (Math.min(decisionsPerLease, limitPerLease) < WELL_FILLED || fillMs < 2 * LEASE_MS) return [];
+  const text = `${run.callsPerDecision} calls per decision, at most ${MOST_CALLS} where leases are large`;
+  return [{ kind: "floor", text, held: run.callsPerDecision <= MOST_CALLS }];
+}
+
+/** Whether the demand is so far above what so many buckets admit together that hardly a token is left unused. */
+export function demandIsAbove({ shape, offeredPerSecond, seconds }: Judging, buckets: number): boolean {
+  const perSecond = limitPerSecond(shape);
+  const allowed = shape.burst + perSecond * seconds;
   return (
-    offeredPerSecond >= CLEARLY_ABOVE * limitPerSecond * buckets && run.offered >= CLEARLY_ABOVE * run.bound * buckets
+    offeredPerSecond >= CLEARLY_ABOVE * perSecond * buckets &&
+    offeredPerSecond * seconds >= CLEARLY_ABOVE * allowed * buckets
   );
+}
+
+/** What a limit admits per second once its burst is used up. */
+export function limitPerSecond(shape: LimitShape): number {
+  return (shape.limit * 1000) / shape.periodMs;
 }

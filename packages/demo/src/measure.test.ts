@@ -3,7 +3,12 @@ import type { LoadResult } from "./load-result.ts";
 import { boundOf, measure } from "./measure.ts";
 
 const SHAPE = { limit: 70, periodMs: 1000, burst: 20 };
-const NO_TIME = { p50Ms: 0, p99Ms: 0, maxMs: 0 };
+const DECISIONS = {
+  count: 4000,
+  degraded: 3,
+  sources: { store: 3997, backstop: 3 },
+  time: { p50Ms: 0.4, p99Ms: 1.2, maxMs: 3 },
+};
 
 function load(change: Partial<LoadResult> = {}): LoadResult {
   return {
@@ -17,11 +22,12 @@ function load(change: Partial<LoadResult> = {}): LoadResult {
     answersPerWorker: { 11: 2000, 12: 2000 },
     latency: { p50Ms: 1.5, p99Ms: 6, maxMs: 20 },
     scheduleError: { p50Ms: 0.5, p99Ms: 2, maxMs: 5 },
+    decisions: DECISIONS,
+    outage: undefined,
     ...change,
   };
 }
 
-const DECISIONS = { decisions: 4000, degraded: 3, time: { p50Ms: 0.4, p99Ms: 1.2, maxMs: 3 } };
 const CALLS = { total: 1000, perSecond: [500, 500.4567] };
 
 describe("boundOf", () => {
@@ -33,7 +39,7 @@ describe("boundOf", () => {
 
 describe("measure", () => {
   it("counts admissions at the load generator and compares them with the bound", () => {
-    expect(measure("exact", SHAPE, ["11", "12"], load(), DECISIONS, CALLS)).toMatchObject({
+    expect(measure("exact", SHAPE, ["11", "12"], load(), CALLS)).toMatchObject({
       mode: "exact",
       offered: 4000,
       admitted: 720,
@@ -47,20 +53,45 @@ describe("measure", () => {
       requestP50Ms: 1.5,
       requestP99Ms: 6,
       storeCallsPerSecond: [500, 500.457],
+      sources: { store: 3997, backstop: 3 },
+      outage: null,
     });
   });
 
   it("lists workers in their own order, with 0 for one that admitted nothing", () => {
-    expect(measure("exact", SHAPE, ["11", "12", "13"], load(), DECISIONS, CALLS).perWorker).toEqual([320, 400, 0]);
+    expect(measure("exact", SHAPE, ["11", "12", "13"], load(), CALLS).perWorker).toEqual([320, 400, 0]);
   });
 
   it("takes every answer but 200 and 429 for a failure, together with requests that got none", () => {
     const odd = load({ statuses: { 200: 1, 429: 2, 500: 3 }, failures: { ECONNRESET: 4 } });
-    expect(measure("exact", SHAPE, [], odd, DECISIONS, CALLS).failures).toEqual({ 500: 3, ECONNRESET: 4 });
+    expect(measure("exact", SHAPE, [], odd, CALLS).failures).toEqual({ 500: 3, ECONNRESET: 4 });
   });
 
   it("has no calls per decision without decisions", () => {
-    const none = { decisions: 0, degraded: 0, time: NO_TIME };
-    expect(measure("exact", SHAPE, [], load(), none, CALLS).callsPerDecision).toBe(0);
+    const none = load({ decisions: { ...DECISIONS, count: 0 } });
+    expect(measure("exact", SHAPE, [], none, CALLS).callsPerDecision).toBe(0);
+  });
+
+  it("lists when each worker was away from the store, and what that allows", () => {
+    const outage = {
+      fromMs: 4000,
+      toMs: 7000,
+      offered: 1200,
+      admitted: 215,
+      degraded: 1190,
+      decisionTime: { p50Ms: 0.04, p99Ms: 0.5, maxMs: 1 },
+      away: { 12: { fromMs: 4001, toMs: 7500 }, 11: { fromMs: 4000, toMs: 7000 } },
+    };
+    expect(measure("outage", SHAPE, ["11", "12", "13"], load({ outage }), CALLS).outage).toEqual({
+      fromSecond: 4,
+      toSecond: 7,
+      offered: 1200,
+      admitted: 215,
+      degraded: 1190,
+      decisionP50Ms: 0.04,
+      decisionP99Ms: 0.5,
+      awayPerWorker: [{ fromMs: 4000, toMs: 7000 }, { fromMs: 4001, toMs: 7500 }, null],
+      excess: { shares: 20, savedUp: 0, apart: expect.closeTo((70 / 1000 / 3) * (3000 + 3499), 3) },
+    });
   });
 });

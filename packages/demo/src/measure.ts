@@ -1,4 +1,6 @@
 import type { LoadResult } from "./load-result.ts";
+import { type OutageExcess, outageExcess } from "./outage-excess.ts";
+import type { AwaySpan } from "./outage-tally.ts";
 import type { Percentiles } from "./percentiles.ts";
 
 /** The limit that a run is measured against. */
@@ -8,19 +10,26 @@ export interface LimitShape {
   readonly burst: number;
 }
 
-/** What the workers say of their decisions in one run. */
-export interface DecisionFigures {
-  readonly decisions: number;
-  /** Decisions that the store had no part in because it could not answer. */
-  readonly degraded: number;
-  readonly time: Percentiles;
-}
-
-/** Calls of scripts that the store served during one run. */
+/** Calls that the store served during one run. */
 export interface StoreCalls {
   readonly total: number;
   /** Calls per second, one figure for each second of the run. */
   readonly perSecond: readonly number[];
+}
+
+/** The part of a run during which the store was out of reach. Its figures are of the requests sent meanwhile. */
+export interface OutageFigures {
+  readonly fromSecond: number;
+  readonly toSecond: number;
+  readonly offered: number;
+  readonly admitted: number;
+  readonly degraded: number;
+  readonly decisionP50Ms: number;
+  readonly decisionP99Ms: number;
+  /** When each worker decided without the store, in ms since the first request; `null` for one that never did. */
+  readonly awayPerWorker: readonly (AwaySpan | null)[];
+  /** What it may add to the bound of the whole run. */
+  readonly excess: OutageExcess;
 }
 
 /** One mode measured: an entry of `runs` in the JSON document. */
@@ -45,7 +54,11 @@ export interface RunFigures {
   readonly decisionP99Ms: number;
   readonly requestP50Ms: number;
   readonly requestP99Ms: number;
+  /** Decisions that the store had no part in because it could not answer, as the answers say. */
   readonly degraded: number;
+  /** Decisions by who made them, as the answers say. */
+  readonly sources: Readonly<Record<string, number>>;
+  readonly outage: OutageFigures | null;
   readonly offeredPerSecond: readonly number[];
   readonly admittedPerSecond: readonly number[];
   readonly storeCallsPerSecond: readonly number[];
@@ -64,11 +77,11 @@ export function measure(
   shape: LimitShape,
   workers: readonly string[],
   load: LoadResult,
-  decisions: DecisionFigures,
   storeCalls: StoreCalls,
 ): RunFigures {
   const admitted = load.statuses["200"] ?? 0;
   const bound = boundOf(shape, load.spanMs);
+  const { decisions } = load;
   return {
     mode,
     offered: load.offered,
@@ -79,18 +92,42 @@ export function measure(
     ratio: rounded(admitted / bound),
     spanMs: rounded(load.spanMs),
     storeCalls: storeCalls.total,
-    callsPerDecision: decisions.decisions === 0 ? 0 : rounded(storeCalls.total / decisions.decisions),
+    callsPerDecision: decisions.count === 0 ? 0 : rounded(storeCalls.total / decisions.count),
     perWorker: workers.map((worker) => load.admittedPerWorker[worker] ?? 0),
     decisionP50Ms: decisions.time.p50Ms,
     decisionP99Ms: decisions.time.p99Ms,
     requestP50Ms: load.latency.p50Ms,
     requestP99Ms: load.latency.p99Ms,
     degraded: decisions.degraded,
+    sources: decisions.sources,
+    outage: outageFigures(load, workers, shape),
     offeredPerSecond: load.offeredPerSecond,
     admittedPerSecond: load.admittedPerSecond,
     storeCallsPerSecond: storeCalls.perSecond.map(rounded),
     scheduleError: load.scheduleError,
   };
+}
+
+function outageFigures({ outage }: LoadResult, workers: readonly string[], shape: LimitShape): OutageFigures | null {
+  if (outage === undefined) return null;
+  const { fromMs, toMs, offered, admitted, degraded, decisionTime, away } = outage;
+  const awayPerWorker = workers.map((worker) => roundedSpan(away[worker]));
+  const { shares, savedUp, apart } = outageExcess(awayPerWorker, shape);
+  return {
+    fromSecond: rounded(fromMs / 1000),
+    toSecond: rounded(toMs / 1000),
+    offered,
+    admitted,
+    degraded,
+    decisionP50Ms: decisionTime.p50Ms,
+    decisionP99Ms: decisionTime.p99Ms,
+    awayPerWorker,
+    excess: { shares: rounded(shares), savedUp: rounded(savedUp), apart: rounded(apart) },
+  };
+}
+
+function roundedSpan(span: AwaySpan | undefined): AwaySpan | null {
+  return span === undefined ? null : { fromMs: rounded(span.fromMs), toMs: rounded(span.toMs) };
 }
 
 function failuresOf(load: LoadResult): Record<string, number> {

@@ -1,16 +1,24 @@
-import type { Redis } from "ioredis";
-import { createRateLimiter, memoryStore, type PolicyOptions, type RateLimiter, redisStore } from "spillway";
-import { type Judge, judgePerProcess, judgeShared } from "./marks.ts";
+import {
+  createRateLimiter,
+  memoryStore,
+  type PolicyOptions,
+  type RateLimiter,
+  type RateLimiterOptions,
+  type StateChange,
+  type Store,
+} from "spillway";
+import { type Judge, judgeLease, judgePerProcess, judgeShared } from "./marks.ts";
+import { judgeOutage } from "./outage-marks.ts";
 
 /** What a worker has at hand to make a mode's limiter. */
 export interface LimiterParts {
   readonly policy: PolicyOptions;
   /** How many workers enforce the limit. */
   readonly workers: number;
-  /** The keys of one mode in one run lie under a prefix of their own. */
-  readonly prefix: string;
-  /** This worker's connection in this mode. @throws when the demo runs without Redis. */
-  readonly redis: () => Redis;
+  /** The store that all workers share in this mode. @throws Error when the demo runs without one. */
+  readonly store: () => Store;
+  /** Told when the limiter loses the store or finds it again; the limiter's own warning otherwise. */
+  readonly onStateChange?: (change: StateChange) => void;
 }
 
 /** The part of a run during which servers cannot reach the store, as shares of its length. */
@@ -24,15 +32,16 @@ export interface Mode {
   readonly name: string;
   /** One line for help and report. */
   readonly summary: string;
-  readonly needsRedis: boolean;
+  /** Whether the workers count together. */
+  readonly sharesStore: boolean;
   readonly outage?: Outage;
   createLimiter(parts: LimiterParts): RateLimiter;
   readonly judge: Judge;
 }
 
 /**
- * How long a decision may wait for Redis here. Far longer than the default, so that on a machine busy with workers, Redis and
- * load generator at once the modes differ in how they count and in nothing else.
+ * How long a decision may wait for the store here. Far longer than the default, so that on a machine busy with workers, store
+ * and load generator at once the modes differ in how they count and in nothing else.
  */
 const PATIENT_DEADLINE_MS = 1000;
 
@@ -41,24 +50,43 @@ export const MODES: readonly Mode[] = [
   {
     name: "per-process",
     summary: "each worker counts alone, in its own memory: the leak",
-    needsRedis: false,
+    sharesStore: false,
     createLimiter: ({ policy }) => createRateLimiter({ store: memoryStore(), policies: [policy] }),
     judge: judgePerProcess,
   },
   {
     name: "exact",
-    summary: "all workers count together, every decision in Redis",
-    needsRedis: true,
-    createLimiter: ({ policy, workers, prefix, redis }) =>
-      createRateLimiter({
-        store: redisStore(redis(), { prefix }),
-        policies: [policy],
-        deadlineMs: PATIENT_DEADLINE_MS,
-        replicas: workers,
-      }),
+    summary: "all workers count together, every decision in the store",
+    sharesStore: true,
+    createLimiter: (parts) => createRateLimiter({ ...shared(parts), lease: false }),
     judge: judgeShared,
   },
+  {
+    name: "lease",
+    summary: "they take tokens from the store in batches and spend them locally",
+    sharesStore: true,
+    createLimiter: (parts) => createRateLimiter(shared(parts)),
+    judge: judgeLease,
+  },
+  {
+    name: "outage",
+    summary: "lease, and the store cannot be reached for a part of the run",
+    sharesStore: true,
+    outage: { from: 0.4, to: 0.7 },
+    createLimiter: (parts) => createRateLimiter(shared(parts)),
+    judge: judgeOutage,
+  },
 ];
+
+function shared({ policy, workers, store, onStateChange }: LimiterParts): RateLimiterOptions {
+  return {
+    store: store(),
+    policies: [policy],
+    deadlineMs: PATIENT_DEADLINE_MS,
+    replicas: workers,
+    ...(onStateChange === undefined ? {} : { onStateChange }),
+  };
+}
 
 /** The names of all modes, in the order in which they run. */
 export const MODE_NAMES: readonly string[] = MODES.map((mode) => mode.name);

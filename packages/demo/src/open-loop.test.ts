@@ -1,8 +1,10 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { type PreparedRequest, prepareRequest } from "./one-request.ts";
+import { FreshConnections } from "./fresh-connections.ts";
+import { LoadTally } from "./load-result.ts";
 import { runOneByOne, runOpenLoop } from "./open-loop.ts";
+import { type PreparedRequest, prepareRequest, type RequestSender } from "./request-sender.ts";
 
 let server: Server | undefined;
 
@@ -18,6 +20,12 @@ async function serve(answer: Parameters<typeof createServer>[1]): Promise<Prepar
   return prepareRequest(new URL(`http://127.0.0.1:${port}/exact`), { "x-api-key": "k" });
 }
 
+async function load(request: PreparedRequest, dueMs: readonly number[], ended?: AbortSignal) {
+  const tally = new LoadTally(1);
+  await runOpenLoop(new FreshConnections(request), dueMs, tally, ended);
+  return tally.result();
+}
+
 describe("runOpenLoop", () => {
   it("sends every request on a connection of its own, with its fields", async () => {
     const seen: string[] = [];
@@ -27,8 +35,11 @@ describe("runOpenLoop", () => {
       seen.push(`${incoming.method} ${incoming.url} ${incoming.headers["x-api-key"]} ${incoming.headers.connection}`);
       outgoing.setHeader("x-worker", "w").end("ok");
     });
-    const tally = await runOpenLoop(request, [0, 1, 2, 3, 4], 1, () => {});
-    expect(tally.result()).toMatchObject({ offered: 5, statuses: { 200: 5 }, admittedPerWorker: { w: 5 } });
+    expect(await load(request, [0, 1, 2, 3, 4])).toMatchObject({
+      offered: 5,
+      statuses: { 200: 5 },
+      admittedPerWorker: { w: 5 },
+    });
     expect(seen).toEqual(new Array(5).fill("GET /exact k close"));
     expect(ports.size).toBe(5);
   });
@@ -41,7 +52,7 @@ describe("runOpenLoop", () => {
     });
     // 20 requests over 190 ms, all answered together once the last is there: half of them have waited about 95 ms.
     const due = Array.from({ length: 20 }, (_, index) => index * 10);
-    const { latency, offered, scheduleError } = (await runOpenLoop(request, due, 1, () => {})).result();
+    const { latency, offered, scheduleError } = await load(request, due);
     expect(offered).toBe(20);
     expect(latency.p50Ms).toBeGreaterThan(80);
     expect(latency.maxMs).toBeGreaterThan(180);
@@ -50,11 +61,48 @@ describe("runOpenLoop", () => {
 
   it("counts what is refused or cut off as failures", async () => {
     const request = await serve((incoming) => incoming.socket.destroy());
-    const cut = (await runOpenLoop(request, [0, 1], 1, () => {})).result();
+    const cut = await load(request, [0, 1]);
     expect(Object.values(cut.failures).reduce((sum, count) => sum + count, 0)).toBe(2);
     server?.close();
-    const refused = (await runOpenLoop({ ...request, port: 1 }, [0], 1, () => {})).result();
+    const refused = await load({ ...request, port: 1 }, [0]);
     expect(refused.failures).toEqual({ ECONNREFUSED: 1 });
+  });
+});
+
+describe("a load that is behind its schedule", () => {
+  it("still reads answers between what it sends", async () => {
+    let answered = 0;
+    let answeredAtLast = 0;
+    const slow: RequestSender = {
+      send(onEnd) {
+        const untilMs = performance.now() + 5;
+        while (performance.now() < untilMs);
+        answeredAtLast = answered;
+        setImmediate(() => {
+          answered++;
+          onEnd({ answer: { status: 200, worker: "w", decision: undefined } });
+        });
+        return () => {};
+      },
+      close() {},
+    };
+    // One is due every millisecond and takes five.
+    await runOpenLoop(
+      slow,
+      Array.from({ length: 20 }, (_, index) => index),
+      new LoadTally(1),
+    );
+    expect(answeredAtLast).toBeGreaterThan(0);
+  });
+
+  it("ends early when it is told to", async () => {
+    const ended = new AbortController();
+    const request = await serve((_incoming, outgoing) => {
+      ended.abort();
+      outgoing.end();
+    });
+    const { offered } = await load(request, [0, 3000], ended.signal);
+    expect(offered).toBe(1);
   });
 });
 
@@ -69,7 +117,7 @@ describe("runOneByOne", () => {
         outgoing.end();
       });
     });
-    expect(await runOneByOne(request, 5)).toHaveLength(5);
+    expect(await runOneByOne(new FreshConnections(request), 5)).toHaveLength(5);
     expect(most).toBe(1);
   });
 });

@@ -19,15 +19,18 @@ describe("parseOptions", () => {
       periodMs: 1000,
       burst: 20,
       offeredPerSecond: 400,
+      connections: "one per request",
+      store: "any",
       seed: 123,
       report: "demo-report.html",
       json: false,
+      serve: false,
     });
   });
 
   it("takes every option", () => {
     const given =
-      "--modes exact --seconds 3 --workers 2 --limit 5 --burst 9 --period 500ms --offered 50 --seed 0 --store redis";
+      "--modes exact --seconds 3 --workers 2 --limit 5 --burst 9 --period 500ms --offered 50 --seed 0 --store redis --connections kept";
     expect(parse(...given.split(" "), "--report", "out.html", "--json")).toEqual({
       modes: ["exact"],
       seconds: 3,
@@ -37,10 +40,20 @@ describe("parseOptions", () => {
       periodMs: 500,
       burst: 9,
       offeredPerSecond: 50,
+      connections: "kept open, dealt out evenly",
+      store: "redis",
       seed: 0,
       report: "out.html",
       json: true,
+      serve: false,
     });
+    expect(parse("--serve", "--store", "embedded")).toMatchObject({ serve: true, store: "embedded" });
+  });
+
+  it("keeps connections open above 1000 requests per second, if nothing else is asked for", () => {
+    expect(parse("--offered", "1000").connections).toBe("one per request");
+    expect(parse("--offered", "1001").connections).toBe("kept open, dealt out evenly");
+    expect(parse("--offered", "1001", "--connections", "per-request").connections).toBe("one per request");
   });
 
   it("keeps the order of the modes", () => {
@@ -63,9 +76,10 @@ describe("parseOptions", () => {
     [["--modes", ""], `--modes must list some of ${MODE_NAMES.join(", ")}, got "".`],
     [["--modes", "exact,quick"], `--modes must list some of ${MODE_NAMES.join(", ")}, got "quick".`],
     [["--report", ""], "--report must name a file, got an empty name."],
-    [["--store", "disk"], '--store must be redis, got "disk".'],
-    [["--store", "embedded"], "--store embedded is not there yet. Leave it out to use Redis."],
-    [["--serve"], "--serve is not there yet. Leave it out to run the modes once."],
+    [["--store", "disk"], '--store must be redis or embedded, got "disk".'],
+    [["--connections", "few"], '--connections must be per-request or kept, got "few".'],
+    [["--serve", "--seconds", "3"], "--serve measures nothing and has no use for --seconds."],
+    [["--serve", "--json"], "--serve measures nothing and has no use for --json."],
     [["--fast"], "Unknown option '--fast'."],
     [["exact"], "Unexpected argument 'exact'."],
     [["--seconds"], "Option '--seconds <value>' argument missing."],

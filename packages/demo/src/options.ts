@@ -1,4 +1,6 @@
 import { parseArgs } from "node:util";
+import { type ConnectionMode, connectionModeFor } from "./connection-mode.ts";
+import type { StoreChoice } from "./demo-store.ts";
 import { MODE_NAMES, MODES } from "./modes.ts";
 
 /** What the demo was asked to do, checked and complete. */
@@ -12,11 +14,15 @@ export interface DemoOptions {
   readonly periodMs: number;
   readonly burst: number;
   readonly offeredPerSecond: number;
+  readonly connections: ConnectionMode;
+  readonly store: StoreChoice;
   /** Of the arrival schedule; the same for every mode. */
   readonly seed: number;
   /** Where the HTML report goes. */
   readonly report: string;
   readonly json: boolean;
+  /** Keeps a server running in place of measuring. */
+  readonly serve: boolean;
 }
 
 /** An option that cannot be used: the message says which, what was expected and what came. */
@@ -36,6 +42,7 @@ const SHAPE = {
   period: { type: "string" },
   offered: { type: "string" },
   seed: { type: "string" },
+  connections: { type: "string" },
   store: { type: "string" },
   report: { type: "string" },
   json: { type: "boolean" },
@@ -52,8 +59,8 @@ const SHAPE = {
 export function parseOptions(args: readonly string[], freshSeed: number): DemoOptions | "help" {
   const given = parse(args);
   if (given.help === true) return "help";
-  if (given.serve === true) throw new OptionError("--serve is not there yet. Leave it out to run the modes once.");
-  requireStore(given.store);
+  requireUseful(given);
+  const offeredPerSecond = readWhole("--offered", given.offered, 400, 1, 10_000);
   const period = given.period ?? "1s";
   return {
     modes: readModes(given.modes),
@@ -63,10 +70,13 @@ export function parseOptions(args: readonly string[], freshSeed: number): DemoOp
     period,
     periodMs: readPeriodMs(period),
     burst: readWhole("--burst", given.burst, 20, 1, 1_000_000),
-    offeredPerSecond: readWhole("--offered", given.offered, 400, 1, 10_000),
+    offeredPerSecond,
+    connections: readConnections(given.connections, offeredPerSecond),
+    store: readStore(given.store),
     seed: readWhole("--seed", given.seed, freshSeed, 0, 2 ** 32 - 1),
     report: readReport(given.report),
     json: given.json === true,
+    serve: given.serve === true,
   };
 }
 
@@ -85,9 +95,13 @@ export function helpText(): string {
     "  --burst n        how many requests an idle key saves up: 1 to 1000000, 20 by default",
     "  --offered n      requests per second that are sent: 1 to 10000, 400 by default",
     "  --seed n         of the arrival times: 0 to 4294967295; drawn and printed by default",
-    "  --store redis    where the shared modes count; redis is the only one so far",
+    "  --connections c  per-request, or kept: open for the whole run, as many to each worker;",
+    "                   kept by default when more than 1000 requests per second are offered",
+    "  --store s        where the shared modes count: redis, or embedded in the primary process;",
+    "                   by default redis, and embedded where no Redis can be had",
     "  --report file    where the HTML report goes, demo-report.html by default",
     "  --json           prints one JSON document on the last line of stdout, everything else on stderr",
+    "  --serve          measures nothing: keeps the workers up and shows live figures until Ctrl-C",
     "  --help           prints this",
     "",
     "SPILLWAY_REDIS_URL names a Redis server to use. Without it the demo starts one and stops it.",
@@ -109,10 +123,25 @@ function parse(args: readonly string[]): Given {
   }
 }
 
-function requireStore(store: string | undefined): void {
-  if (store === undefined || store === "redis") return;
-  if (store === "embedded") throw new OptionError("--store embedded is not there yet. Leave it out to use Redis.");
-  throw new OptionError(`--store must be redis, got ${JSON.stringify(store)}.`);
+/** What only a measurement uses says nothing to a server. */
+const OF_MEASUREMENTS = ["seconds", "seed", "report", "json"] as const;
+
+function requireUseful(given: Given): void {
+  const idle = given.serve === true ? OF_MEASUREMENTS.find((name) => given[name] !== undefined) : undefined;
+  if (idle !== undefined) throw new OptionError(`--serve measures nothing and has no use for --${idle}.`);
+}
+
+function readStore(text: string | undefined): StoreChoice {
+  if (text === undefined) return "any";
+  if (text === "redis" || text === "embedded") return text;
+  throw new OptionError(`--store must be redis or embedded, got ${JSON.stringify(text)}.`);
+}
+
+function readConnections(text: string | undefined, offeredPerSecond: number): ConnectionMode {
+  if (text === undefined) return connectionModeFor(offeredPerSecond);
+  if (text === "per-request") return "one per request";
+  if (text === "kept") return "kept open, dealt out evenly";
+  throw new OptionError(`--connections must be per-request or kept, got ${JSON.stringify(text)}.`);
 }
 
 function readModes(text: string | undefined): readonly string[] {

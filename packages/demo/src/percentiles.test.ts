@@ -14,16 +14,4 @@ describe("DurationHistogram", () => {
   it("is all 0 when nothing was recorded", () => {
     expect(new DurationHistogram().percentiles()).toEqual({ p50Ms: 0, p99Ms: 0, maxMs: 0 });
   });
-
-  it("adds up what other processes recorded", () => {
-    const [one, other, sum] = [new DurationHistogram(), new DurationHistogram(), new DurationHistogram()];
-    one.recordMs(1);
-    other.recordMs(3);
-    sum.add(one.encode());
-    sum.add(other.encode());
-    sum.add(new DurationHistogram().encode());
-    expect(sum.count).toBe(2);
-    expect(sum.percentiles().p50Ms).toBeCloseTo(1, 2);
-    expect(sum.percentiles().maxMs).toBeCloseTo(3, 2);
-  });
 });

@@ -1,4 +1,4 @@
-import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type Histogram } from "hdr-histogram-js";
+import { build, type Histogram } from "hdr-histogram-js";
 
 /** A distribution of durations, in ms. All 0 when nothing was recorded. */
 export interface Percentiles {
@@ -18,16 +18,6 @@ export class DurationHistogram {
 
   get count(): number {
     return this.#histogram.totalCount;
-  }
-
-  /** As text that {@link DurationHistogram.add} of another process understands. */
-  encode(): string {
-    return encodeIntoCompressedBase64(this.#histogram);
-  }
-
-  /** Takes in what another histogram recorded. */
-  add(encoded: string): void {
-    this.#histogram.add(decodeFromCompressedBase64(encoded));
   }
 
   percentiles(): Percentiles {

@@ -10,19 +10,23 @@ export interface PerSecondPlot {
   readonly behind?: readonly number[];
   /** A level to compare with, labelled at the right. */
   readonly line?: { readonly value: number; readonly label: string };
+  /** A part of the time that is different, labelled at the top. */
+  readonly span?: { readonly fromSecond: number; readonly toSecond: number; readonly label: string };
   /** The same for plots that stand side by side. */
   readonly most: number;
   /** What a bar counts: "admitted". */
   readonly noun: string;
+  /** Of the drawing, in its own units; as wide as half a page when left out. */
+  readonly width?: number;
 }
 
 const WIDTH = 520;
-const HEIGHT = 230;
+const HEIGHT = 238;
 const LEFT = 44;
 /** Room for the label of a level, and without one. */
 const RIGHT_OF_LABEL = 78;
 const RIGHT = 16;
-const TOP = 12;
+const TOP = 20;
 const BOTTOM = 26;
 const MOST_BARS = 60;
 const GAP = 2;
@@ -38,13 +42,15 @@ export interface Bin {
 export function renderPerSecond(plot: PerSecondPlot): string {
   const ticks = axisTicks(plot.most, 5);
   const y = linearScale(ticks.at(-1)!, HEIGHT - BOTTOM, TOP);
-  const right = WIDTH - (plot.line === undefined ? RIGHT : RIGHT_OF_LABEL);
+  const width = plot.width ?? WIDTH;
+  const right = width - (plot.line === undefined ? RIGHT : RIGHT_OF_LABEL);
   const x = linearScale(Math.max(1, plot.bars.length), LEFT, right);
   const empty = plot.bars.every((value) => value === 0);
   return [
-    `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeText(plot.description)}">`,
+    `<svg viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-label="${escapeText(plot.description)}">`,
     ...ticks.map((tick) => gridLine(tick, y, right)),
     ...(plot.behind === undefined ? [] : [renderBehind(binned(plot.behind), x, y)]),
+    ...(plot.span === undefined ? [] : [renderSpan(plot.span, x)]),
     ...renderBars(plot, x, y),
     ...secondLabels(plot.bars.length, x),
     ...(plot.line === undefined ? [] : [levelLine(plot.line, y, right)]),
@@ -74,6 +80,14 @@ function gridLine(tick: number, y: Scale, right: number): string {
   return (
     `<line class="${tick === 0 ? "axis" : "grid"}" x1="${LEFT}" x2="${right}" y1="${level}" y2="${level}"/>` +
     `<text class="tick" x="${LEFT - 8}" y="${level}" dy="0.35em" text-anchor="end">${formatNumber(tick, 2)}</text>`
+  );
+}
+
+function renderSpan({ fromSecond, toSecond, label }: NonNullable<PerSecondPlot["span"]>, x: Scale): string {
+  const [from, to] = [x(fromSecond), x(toSecond)];
+  return (
+    `<rect class="span" x="${at(from)}" y="${TOP}" width="${at(to - from)}" height="${HEIGHT - TOP - BOTTOM}"/>` +
+    `<text class="span-label" x="${at((from + to) / 2)}" y="${TOP - 4}" text-anchor="middle">${escapeText(label)}</text>`
   );
 }
 

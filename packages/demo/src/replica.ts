@@ -1,10 +1,14 @@
 import { hostname } from "node:os";
 import { Redis } from "ioredis";
-import { MODE_NAMES } from "./modes.ts";
+import { redisStore } from "spillway";
+import { MODES } from "./modes.ts";
 import { parseOptions } from "./options.ts";
-import { createServer, type DemoServer } from "./server-app.ts";
+import { createServer } from "./server-app.ts";
 
 const PORT = 8080;
+
+/** The way of replicas to Redis is not the demo's to cut. */
+const MODES_OF_REPLICAS = MODES.filter(({ outage }) => outage === undefined).map(({ name }) => name);
 
 /**
  * One server of the demo in a container of its own, for a load balancer to spread requests over. It takes the demo's options
@@ -16,33 +20,26 @@ async function main(args: readonly string[]): Promise<void> {
   if (options === "help" || url === undefined) throw new Error("A replica needs SPILLWAY_REDIS_URL.");
   const redis = new Redis(url);
   redis.on("error", (error) => console.error(`Redis: ${error.message}`));
+  const store = redisStore(redis, { prefix: "spillway-demo" });
   const server = await createServer(
     {
-      modes: MODE_NAMES,
-      policy: { name: "demo", limit: options.limit, period: options.periodMs, burst: options.burst },
+      modes: MODES_OF_REPLICAS,
+      policy: { limit: options.limit, period: options.periodMs, burst: options.burst },
       workers: options.workers,
-      prefix: "spillway-demo",
-      redisUrls: {},
     },
     hostname(),
-    () => redis,
+    { storeOf: () => store },
   );
-  serveRecords(server);
+  // Past the load balancer, a measuring client asks who is there.
+  server.app.get("/health", async () => ({ worker: hostname() }));
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => {
-      void server.close().finally(() => redis.disconnect());
+      void server
+        .close()
+        .then(() => store.close())
+        .finally(() => redis.disconnect());
     });
   await server.app.listen({ host: process.env.HOST ?? "0.0.0.0", port: PORT });
-}
-
-/** What a measuring client asks each replica itself, past the load balancer. */
-function serveRecords({ app, recorders }: DemoServer): void {
-  app.get("/health", async () => ({ ready: true }));
-  app.get<{ Params: { mode: string } }>("/decisions/:mode", async (request, reply) => {
-    const recorder = recorders.get(request.params.mode);
-    if (recorder === undefined) return reply.code(404).send({ error: "There is no such mode." });
-    return { worker: hostname(), record: recorder.take() };
-  });
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

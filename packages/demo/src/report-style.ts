@@ -5,14 +5,16 @@ export const REPORT_STYLE = `
   --page: #f7f7f5; --card: #ffffff; --edge: #e2e2dd;
   --ink: #1b1d1f; --soft: #5c6166; --grid: #e7e8e4; --axis: #a9adb0;
   --bar: #2f6fb7; --on-bar: #ffffff; --behind: #e3e7ec; --limit: #c2410c;
-  --good: #2e7d4f; --bad: #b3261e;
+  --good: #2e7d4f; --bad: #b3261e; --span: #f4a77330;
+  --line-1: #1f8a70; --line-2: #8a5bb5;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #14171a; --card: #1c2024; --edge: #30363c;
     --ink: #eceef0; --soft: #a3abb3; --grid: #2a3036; --axis: #5b646c;
     --bar: #5b9bdf; --on-bar: #0d1a28; --behind: #2b323a; --limit: #ff9a62;
-    --good: #6cc991; --bad: #ff8a80;
+    --good: #6cc991; --bad: #ff8a80; --span: #ff9a6226;
+    --line-1: #4cc3a4; --line-2: #c39be8;
   }
 }
 * { box-sizing: border-box; }
@@ -26,6 +28,7 @@ h3 small { font-weight: 400; color: var(--soft); font-size: 13px; }
 p { margin: 0 0 12px; max-width: 110ch; }
 .soft { color: var(--soft); }
 .tiles, .plots { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); }
+.close-up { margin-top: 16px; }
 .tiles { margin-top: 20px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); }
 .card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 16px 18px; min-width: 0; }
 .tile b { display: block; font-size: 34px; line-height: 1.2; font-weight: 600; }
@@ -49,6 +52,14 @@ svg g:hover > .bar { opacity: 0.8; }
 svg .on-bar { fill: var(--on-bar); font-size: 12px; }
 svg .limit { stroke: var(--limit); stroke-width: 1.75; stroke-dasharray: 5 4; }
 svg .halo { stroke: var(--card); stroke-width: 4; }
+svg .span { fill: var(--span); }
+svg .span-label { fill: var(--limit); font-size: 12px; }
+svg polyline { fill: none; stroke-width: 2; }
+svg circle { stroke: var(--card); stroke-width: 1.5; }
+svg polyline.line-0 { stroke: var(--bar); } svg :is(circle, text).line-0 { fill: var(--bar); }
+svg polyline.line-1 { stroke: var(--line-1); } svg :is(circle, text).line-1 { fill: var(--line-1); }
+svg polyline.line-2 { stroke: var(--line-2); stroke-dasharray: 6 3; } svg :is(circle, text).line-2 { fill: var(--line-2); }
+svg .line-label { font-weight: 600; }
 svg .limit-label { fill: var(--limit); font-weight: 600; }
 svg .total { font-weight: 600; }
 .scroll { overflow-x: auto; }

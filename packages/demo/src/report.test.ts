@@ -24,6 +24,8 @@ const LEAK: DemoRun = {
   requestP50Ms: 1.58,
   requestP99Ms: 4.92,
   degraded: 0,
+  sources: { store: 4012 },
+  outage: null,
   offeredPerSecond: [401, 402],
   admittedPerSecond: [353, 279],
   storeCallsPerSecond: [0, 0],
@@ -47,6 +49,32 @@ const FIX: DemoRun = {
   attempts: 2,
 };
 
+const OUTAGE: DemoRun = {
+  ...LEAK,
+  mode: "outage",
+  admitted: 745,
+  ratio: 1.034,
+  storeCalls: 700,
+  callsPerDecision: 0.174,
+  degraded: 1190,
+  sources: { backstop: 1190, "denial-cache": 2000, store: 822 },
+  admittedPerSecond: [92, 74],
+  storeCallsPerSecond: [120, 0],
+  outage: {
+    fromSecond: 0.8,
+    toSecond: 1.4,
+    offered: 1203,
+    admitted: 212,
+    degraded: 1190,
+    decisionP50Ms: 0.06,
+    decisionP99Ms: 0.42,
+    awayPerWorker: [],
+    excess: { shares: 20, savedUp: 20, apart: 3.4 },
+  },
+  marks: [{ kind: "ceiling", text: "stays at the limit", held: true }],
+  attempts: 1,
+};
+
 const DOCUMENT: DemoDocument = {
   limit: 70,
   period: "1s",
@@ -60,7 +88,8 @@ const DOCUMENT: DemoDocument = {
   store: { kind: "redis", version: "7.0.15", from: "a <private> server" },
   node: "v20.20.2",
   startedAt: "2026-01-02T03:04:05.678Z",
-  runs: [LEAK, FIX],
+  runs: [LEAK, FIX, OUTAGE],
+  skipped: [{ mode: "lease", reason: "of a <reason>" }],
 };
 
 describe("renderReport", () => {
@@ -72,13 +101,43 @@ describe("renderReport", () => {
       [279, 402],
       [91, 401],
       [73, 402],
+      [92, 401],
     ])
       expect(html).toContain(`${admitted} admitted per second, ${offered} offered</title>`);
-    expect(html).toContain("299.6 calls per second</title>");
+  });
+
+  it("draws the calls of all modes that share a store in one plot, with what a decision took", () => {
+    expect(html).toContain("exact, second 1: 299.6 calls per second</title>");
+    expect(html).toContain("outage, second 2: 0 calls per second</title>");
+    expect(html).not.toContain("per-process, second 1:");
+    expect(html).toContain(">exact, 0.75 per decision</text>");
+    expect(html).toContain(">outage, 0.174 per decision</text>");
+    expect(html.match(/<polyline/g)).toHaveLength(2);
+  });
+
+  it("marks the outage where it was, and says what it allowed and how decisions went meanwhile", () => {
+    expect(html.match(/class="span"/g)).toHaveLength(2);
+    expect(html).toContain(">store out of reach</text>");
+    expect(html).toContain("<h3>outage, close up</h3>");
+    expect(html).toContain("745 admitted, 720 allowed, and up to 43 for the outage");
+    expect(html).toContain("Of 1,203 requests sent meanwhile 1,190 were decided without it and 212 admitted");
+    expect(html).toContain("decision p50 / p99 0.06 / 0.42 ms");
+  });
+
+  it("shows a run above its bound in the colour of the limit, and an outage only when it missed its own", () => {
+    const tiles = (one: DemoDocument) => renderReport(one).match(/tile over/g)?.length ?? 0;
+    expect(tiles(DOCUMENT)).toBe(2);
+    const missed = { ...OUTAGE, marks: [{ ...OUTAGE.marks[0]!, held: false }] };
+    expect(tiles({ ...DOCUMENT, runs: [missed] })).toBe(1);
+    expect(tiles({ ...DOCUMENT, runs: [OUTAGE] })).toBe(0);
+  });
+
+  it("names what was left out, and why", () => {
+    expect(html).toContain("<dt>Left out</dt><dd>lease: of a");
   });
 
   it("draws the limit and the bound, and what each worker admitted", () => {
-    expect(html.match(/>limit 70\/s</g)).toHaveLength(2);
+    expect(html.match(/>limit 70\/s</g)).toHaveLength(4);
     expect(html).toContain(">bound 720<");
     for (const [index, admitted] of FIX.perWorker.entries())
       expect(html).toContain(`exact, worker ${index + 1}: ${admitted} admitted`);
@@ -87,6 +146,8 @@ describe("renderReport", () => {
   it("says how it was measured: seed, connections, schedule error, store", () => {
     expect(html).toContain("seed 98765");
     expect(html).toContain("Keep-alive would");
+    const kept = renderReport({ ...DOCUMENT, connection: "kept open, dealt out evenly" });
+    expect(kept).toContain("Kept open, as many to each worker");
     expect(html).toContain("exact 0.51 / 1.72 / 4.83 ms");
     expect(html).toContain("redis 7.0.15");
     expect(html).toContain("per-process measured once; exact measured 2 times");
@@ -102,12 +163,14 @@ describe("renderReport", () => {
   });
 
   it("lets no markup of a value through", () => {
-    expect(html).not.toContain("<private>");
+    expect(html).not.toMatch(/<private>|<reason>/);
     expect(html).toContain("private");
   });
 
   it("leaves Redis out when no mode needed it", () => {
     expect(renderReport({ ...DOCUMENT, store: null, runs: [LEAK] })).not.toContain("Redis calls each second");
+    const embedded = { kind: "embedded", version: "v20", from: "here" } as const;
+    expect(renderReport({ ...DOCUMENT, store: embedded })).toContain("Store calls each second");
   });
 });
 
@@ -137,7 +200,7 @@ describe("renderTable", () => {
       "2871",
       "720.4",
       "3.985",
-      "0.00",
+      "0.000",
       "0.04 / 0.13",
       "1.58 / 4.92",
       "0",
@@ -149,9 +212,14 @@ describe("renderTable", () => {
     const text = lines.join("\n");
     expect(text).toContain("seed 98765");
     expect(text).toContain("Store: redis 7.0.15");
+    expect(text).toContain("Connections: one per request.");
+    expect(text).toContain("lease is left out: of a <reason>.");
     expect(text).toContain(
-      "exact: admitted per worker 183, 184, 185, 181; schedule error p50 0.51 ms, p99 1.72 ms, max 4.83 ms\nexact: measured 2 times",
+      "exact: admitted per worker 183, 184, 185, 181; schedule error p50 0.51 ms, p99 1.72 ms, max 4.83 ms",
     );
+    expect(text).toContain("exact: measured 2 times, the last one counts");
+    expect(text).toContain("outage: decided by denial-cache 2000, backstop 1190, store 822");
+    expect(text).toContain("no store from 0.8 to 1.4 s: 1203 offered, 212 admitted (rate x time 42.0), 1190 degraded");
   });
 
   it("fits a wide terminal", () => {
@@ -164,6 +232,7 @@ describe("marks", () => {
     expect(renderMarks(DOCUMENT).split("\n")).toEqual([
       "ok     per-process: the leak shows",
       "MISSED exact: admitted 733, never above the bound of 720.4",
+      "ok     outage: stays at the limit",
     ]);
     expect(missedMarks(DOCUMENT)).toEqual(["exact: admitted 733, never above the bound of 720.4"]);
   });

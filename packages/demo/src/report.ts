@@ -1,9 +1,14 @@
+import { explainConnections } from "./connection-mode.ts";
 import type { DemoDocument, DemoRun } from "./document.ts";
+import { limitPerSecond } from "./marks.ts";
+import type { OutageFigures } from "./measure.ts";
 import { modeNamed } from "./modes.ts";
-import { renderPerSecond } from "./plot-per-second.ts";
+import { renderCalls } from "./plot-calls.ts";
+import { type PerSecondPlot, renderPerSecond } from "./plot-per-second.ts";
 import { renderWorkers } from "./plot-workers.ts";
 import { REPORT_STYLE } from "./report-style.ts";
 import { escapeText, formatNumber } from "./svg.ts";
+import { sourcesOf } from "./table.ts";
 
 /** The demo's result as one HTML page that needs nothing else: no network, no script. */
 export function renderReport(document: DemoDocument): string {
@@ -38,31 +43,28 @@ function renderHead(document: DemoDocument): string {
 }
 
 function renderTile(run: DemoRun): string {
+  const missed = run.marks.some((mark) => mark.kind === "ceiling" && !mark.held);
+  const isOver = missed || (run.outage === null && run.admitted > run.bound);
   return (
-    `<div class="card tile${run.admitted > run.bound ? " over" : ""}"><h3>${escapeText(run.mode)}</h3>` +
+    `<div class="card tile${isOver ? " over" : ""}"><h3>${escapeText(run.mode)}</h3>` +
     `<b>${run.ratio.toFixed(2)} × <small>the limit</small></b><p>${formatNumber(run.admitted)} admitted, ` +
-    `${formatNumber(run.bound)} allowed</p><p class="soft">${escapeText(modeNamed(run.mode).summary)}</p></div>`
+    `${formatNumber(run.bound)} allowed${outageNote(run)}</p><p class="soft">${escapeText(modeNamed(run.mode).summary)}</p></div>`
   );
 }
 
+function outageNote({ outage }: DemoRun): string {
+  if (outage === null) return "";
+  const { shares, savedUp, apart } = outage.excess;
+  return `, and up to ${formatNumber(shares + savedUp + apart)} for the outage`;
+}
+
 function renderPerSecondSection(document: DemoDocument): string {
-  const perSecond = (document.limit * 1000) / document.periodMs;
   const most = Math.max(
-    perSecond,
+    limitPerSecond(document),
     ...document.runs.flatMap((run) => [...run.offeredPerSecond, ...run.admittedPerSecond]),
   );
   const plots = document.runs.map((run) =>
-    panel(
-      run.mode,
-      renderPerSecond({
-        description: `${run.mode}: admitted per second ${run.admittedPerSecond.join(", ")}`,
-        bars: run.admittedPerSecond,
-        behind: run.offeredPerSecond,
-        line: { value: perSecond, label: `limit ${formatNumber(perSecond, 2)}/s` },
-        most,
-        noun: "admitted",
-      }),
-    ),
+    panel(run.mode, renderPerSecond({ ...admittedPlot(document, run), behind: run.offeredPerSecond, most })),
   );
   return [
     "<h2>Admitted each second</h2>",
@@ -70,7 +72,26 @@ function renderPerSecondSection(document: DemoDocument): string {
       "second holds the burst as well.</p>",
     '<div class="key"><span><i></i>admitted</span><span><i class="behind"></i>offered</span><span><i class="limit"></i>limit</span></div>',
     `<div class="plots">${plots.join("\n")}</div>`,
+    ...document.runs.filter((run) => run.outage !== null).map((run) => renderCloseUp(document, run)),
   ].join("\n");
+}
+
+/** The admissions of a run with an outage on a scale of their own: whether they stay at the limit. */
+function renderCloseUp(document: DemoDocument, run: DemoRun): string {
+  const most = Math.max(1.5 * limitPerSecond(document), ...run.admittedPerSecond);
+  const plot = renderPerSecond({ ...admittedPlot(document, run), most, width: 1080 });
+  return `<div class="close-up">${panel(`${run.mode}, close up`, plot)}</div>`;
+}
+
+function admittedPlot(document: DemoDocument, run: DemoRun): Omit<PerSecondPlot, "most"> {
+  const perSecond = limitPerSecond(document);
+  return {
+    description: `${run.mode}: admitted per second ${run.admittedPerSecond.join(", ")}`,
+    bars: run.admittedPerSecond,
+    line: { value: perSecond, label: `limit ${formatNumber(perSecond, 2)}/s` },
+    noun: "admitted",
+    ...(run.outage === null ? {} : { span: { ...run.outage, label: "store out of reach" } }),
+  };
 }
 
 function renderWorkersSection(document: DemoDocument): string {
@@ -83,30 +104,25 @@ function renderWorkersSection(document: DemoDocument): string {
 }
 
 function renderCallsSection(document: DemoDocument): string {
-  if (document.store === null) return "";
-  const most = Math.max(1, ...document.runs.flatMap((run) => run.storeCallsPerSecond));
-  const plots = document.runs.map((run) =>
-    panel(
-      run.mode,
-      renderPerSecond({
-        description: `${run.mode}: Redis calls per second ${run.storeCallsPerSecond.join(", ")}`,
-        bars: run.storeCallsPerSecond,
-        most,
-        noun: "calls",
-      }),
-      `${formatNumber(run.storeCalls)} calls, ${run.callsPerDecision.toFixed(2)} per decision`,
-    ),
-  );
+  const runs = document.runs.filter((run) => modeNamed(run.mode).sharesStore);
+  if (document.store === null || runs.length === 0) return "";
+  const how =
+    document.store.kind === "redis"
+      ? "Script calls that the server counted, without the demo’s own look-ups. "
+      : "Messages of workers that reached the primary. ";
   return [
-    "<h2>Redis calls each second</h2>",
-    '<p class="soft">Script calls that the server counted, without the demo’s own look-ups.</p>',
-    `<div class="plots">${plots.join("\n")}</div>`,
+    `<h2>${callsNoun(document)} each second</h2>`,
+    `<p class="soft">${how}At the end of each line stands how many calls a decision took.</p>`,
+    `<div class="card scroll">${renderCalls(runs)}</div>`,
   ].join("\n");
 }
 
-function panel(title: string, plot: string, note = ""): string {
-  const small = note === "" ? "" : ` <small>${escapeText(note)}</small>`;
-  return `<div class="card"><h3>${escapeText(title)}${small}</h3>${plot}</div>`;
+function callsNoun({ store }: DemoDocument): string {
+  return store?.kind === "embedded" ? "Store calls" : "Redis calls";
+}
+
+function panel(title: string, plot: string): string {
+  return `<div class="card"><h3>${escapeText(title)}</h3>${plot}</div>`;
 }
 
 function renderFigures(document: DemoDocument): string {
@@ -116,8 +132,8 @@ function renderFigures(document: DemoDocument): string {
     ["admitted", (run) => formatNumber(run.admitted)],
     ["bound", (run) => run.bound.toFixed(1)],
     ["admitted / bound", (run) => run.ratio.toFixed(3)],
-    ["Redis calls", (run) => formatNumber(run.storeCalls)],
-    ["calls / decision", (run) => run.callsPerDecision.toFixed(2)],
+    [callsNoun(document), (run) => formatNumber(run.storeCalls)],
+    ["calls / decision", (run) => run.callsPerDecision.toFixed(3)],
     ["decision p50 / p99 ms", (run) => `${run.decisionP50Ms.toFixed(2)} / ${run.decisionP99Ms.toFixed(2)}`],
     ["request p50 / p99 ms", (run) => `${run.requestP50Ms.toFixed(2)} / ${run.requestP99Ms.toFixed(2)}`],
     ["degraded", (run) => formatNumber(run.degraded)],
@@ -154,17 +170,29 @@ function renderMethod(document: DemoDocument): string {
       `Poisson, seed ${seed}, the same for every mode; sent on schedule whether or not earlier ones returned.`,
     ],
     ["Runs", document.runs.map((run) => `${run.mode} measured ${times(run.attempts)}`).join("; ")],
-    ["Connections", "One per request. Keep-alive would pin the load to few workers and hide the leak."],
+    ["Connections", explainConnections(document.connection)],
     ["Schedule error", `Sent minus due, p50 / p99 / max: ${errors.join("; ")}.`],
     ["Request time", "From the instant a request was due to the end of its answer, so that waiting is never left out."],
-    ["Decision time", "In the worker, from the call of the limiter to its decision."],
+    ["Decisions", "Each answer says who decided it, whether without the store, and how long that took in the worker."],
+    ["Decided by", document.runs.map((run) => `${run.mode}: ${sourcesOf(run)}`).join("; ")],
+    ...document.runs.flatMap((run) => (run.outage === null ? [] : [outageEntry(run.mode, run.outage)])),
     ["Bound", "burst + rate × time, from the first request sent to the last answer received."],
     ["Warm-up", `Every one of the ${workers} workers answered in each mode before it was measured, under another key.`],
     ["Store", store === null ? "none needed" : `${store.kind} ${store.version}, ${store.from}`],
+    ...document.skipped.map(({ mode, reason }) => ["Left out", `${mode}: ${reason}`] as const),
     ["Run", `${document.startedAt}, Node.js ${document.node}`],
   ];
   const items = entries.map(([term, text]) => `<dt>${term}</dt><dd>${escapeText(text)}</dd>`).join("\n");
   return `<h2>How it was measured</h2>\n<div class="card"><dl>${items}</dl></div>`;
+}
+
+function outageEntry(mode: string, outage: OutageFigures): readonly [string, string] {
+  const { fromSecond, toSecond, offered, admitted, degraded, decisionP50Ms, decisionP99Ms } = outage;
+  const text =
+    `In ${mode} no worker reached the store from ${fromSecond} to ${toSecond} s. Of ${formatNumber(offered)} requests sent ` +
+    `meanwhile ${formatNumber(degraded)} were decided without it and ${formatNumber(admitted)} admitted; decision p50 / p99 ` +
+    `${decisionP50Ms.toFixed(2)} / ${decisionP99Ms.toFixed(2)} ms.`;
+  return ["Outage", text];
 }
 
 function times(attempts: number): string {

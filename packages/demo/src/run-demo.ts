@@ -4,6 +4,7 @@ import { type Mode, modeNamed } from "./modes.ts";
 import type { DemoOptions } from "./options.ts";
 import type { ProgressLine } from "./progress.ts";
 import { type RunParts, runMode, warmMode } from "./run-mode.ts";
+import { describeSkipped, type ModeChoice } from "./runnable-modes.ts";
 
 /** What the opening of the parts has at hand. */
 export interface Opening {
@@ -21,6 +22,7 @@ export interface Opening {
 /** What a demo runs on. */
 export interface DemoParts extends Omit<RunParts, "onProgress" | "note"> {
   readonly store: StoreDescription | undefined;
+  readonly choice: ModeChoice;
 }
 
 /**
@@ -35,25 +37,25 @@ export async function runDemo(
 ): Promise<DemoDocument> {
   const closers: (() => Promise<void>)[] = [];
   const lost = new AbortController();
-  const modes = options.modes.map(modeNamed);
   try {
     const parts = await open({
       options,
-      modes,
+      modes: options.modes.map(modeNamed),
       progress,
       signal: AbortSignal.any([outer, lost.signal]),
       onClose: (close) => closers.push(close),
       onLost: (error) => lost.abort(error),
     });
+    for (const skipped of parts.choice.skipped) progress.note(describeSkipped(skipped));
     const startedAt = new Date().toISOString();
     const runs: DemoRun[] = [];
-    for (const mode of modes) {
+    for (const mode of parts.choice.modes) {
       progress.say(`${mode.name}: warming ${options.workers} workers`);
       await warmMode(mode, parts);
       const onProgress = progressOf(mode, options, progress);
-      runs.push(await runMode(mode, options, { ...parts, onProgress, note: (text) => progress.note(text) }));
+      runs.push(await runMode(mode, options, { ...parts, onProgress, note: (text) => progress.note(text) }, runs));
     }
-    return documentOf(options, parts.store, startedAt, runs);
+    return documentOf(options, parts, startedAt, runs);
   } finally {
     progress.clear();
     for (const close of closers.reverse()) await close();
@@ -69,11 +71,11 @@ function progressOf(mode: Mode, options: DemoOptions, progress: ProgressLine): R
 
 function documentOf(
   options: DemoOptions,
-  store: StoreDescription | undefined,
+  { store, choice }: DemoParts,
   startedAt: string,
   runs: readonly DemoRun[],
 ): DemoDocument {
-  const { limit, period, periodMs, burst, seconds, workers, offeredPerSecond, seed } = options;
+  const { limit, period, periodMs, burst, seconds, workers, offeredPerSecond, seed, connections } = options;
   return {
     limit,
     period,
@@ -83,10 +85,11 @@ function documentOf(
     workers,
     offeredPerSecond,
     seed,
-    connection: "one per request",
+    connection: connections,
     store: store === undefined ? null : { kind: store.kind, version: store.version, from: store.from },
     node: process.version,
     startedAt,
     runs,
+    skipped: choice.skipped,
   };
 }

@@ -1,14 +1,14 @@
+import type { CallSampler } from "./call-counter.ts";
 import { freshName } from "./demo-store.ts";
 import type { DemoRun } from "./document.ts";
 import type { Fleet } from "./fleet.ts";
-import type { LoadProgress } from "./generator-messages.ts";
+import type { LoadPlan, LoadProgress } from "./generator-messages.ts";
 import type { GeneratorProcess } from "./generator-process.ts";
 import type { LoadResult } from "./load-result.ts";
 import { answeredMark, isUnfair } from "./marks.ts";
 import { measure, type RunFigures } from "./measure.ts";
 import type { Mode } from "./modes.ts";
 import type { DemoOptions } from "./options.ts";
-import type { RedisCallCounter } from "./redis-calls.ts";
 import type { StoreRoute } from "./store-route.ts";
 
 /** Answers that each worker gives in each mode before it is measured. */
@@ -20,8 +20,8 @@ const ATTEMPTS = 3;
 export interface RunParts {
   readonly fleet: Fleet;
   readonly generator: GeneratorProcess;
-  /** Left out when the demo runs without Redis. */
-  readonly counter: RedisCallCounter | undefined;
+  /** `undefined` when the demo runs without a store. */
+  readonly calls: CallSampler | undefined;
   /** The ways to the store that this demo made, by mode. */
   readonly routes: ReadonlyMap<string, StoreRoute>;
   onProgress(progress: LoadProgress): void;
@@ -45,10 +45,15 @@ export async function warmMode(mode: Mode, { fleet, generator }: Pick<RunParts, 
 }
 
 /** Measures one mode that is warm: again, a few times at most, when the machine was too busy for a fair measurement. */
-export async function runMode(mode: Mode, options: DemoOptions, parts: RunParts): Promise<DemoRun> {
+export async function runMode(
+  mode: Mode,
+  options: DemoOptions,
+  parts: RunParts,
+  earlier: readonly RunFigures[],
+): Promise<DemoRun> {
   for (let attempts = 1; ; attempts++) {
     const run = await runOnce(mode, options, parts);
-    const marks = [answeredMark(run), ...mode.judge(run, options, options.workers)];
+    const marks = [answeredMark(run), ...mode.judge(run, { ...options, shape: options, earlier })];
     const unfair = isUnfair(run, marks);
     if (unfair) parts.note(busyNote(run, attempts < ATTEMPTS ? "measuring again" : "and it stays so"));
     if (!unfair || attempts === ATTEMPTS) return { ...run, marks, attempts };
@@ -63,32 +68,38 @@ function busyNote({ mode, scheduleError, requestP99Ms }: RunFigures, then: strin
 
 /** One run, with an API key that nobody has used. */
 async function runOnce(mode: Mode, options: DemoOptions, parts: RunParts): Promise<RunFigures> {
-  const { fleet, counter } = parts;
-  await fleet.collect(mode.name);
-  await counter?.begin();
+  const { fleet, calls } = parts;
+  await calls?.begin();
   const load = await generateLoad(mode, options, parts);
-  const storeCalls = (await counter?.end(options.seconds)) ?? { total: 0, perSecond: [] };
-  const decisions = await fleet.collect(mode.name);
-  return measure(mode.name, options, fleet.names, load, decisions, storeCalls);
+  const storeCalls = (await calls?.end(options.seconds)) ?? { total: 0, perSecond: [] };
+  return measure(mode.name, options, fleet.names, load, storeCalls);
 }
 
 async function generateLoad(mode: Mode, options: DemoOptions, parts: RunParts): Promise<LoadResult> {
+  const { generator, routes, onProgress } = parts;
   let endRoute = async (): Promise<void> => {};
   const onStarted = (): void => {
-    endRoute = parts.routes.get(mode.name)?.begin(options.seconds) ?? endRoute;
+    endRoute = routes.get(mode.name)?.begin(options.seconds) ?? endRoute;
   };
   try {
-    return await parts.generator.run(
-      {
-        url: parts.fleet.urlOf(mode.name),
-        apiKey: `demo-${freshName()}`,
-        ratePerSecond: options.offeredPerSecond,
-        seconds: options.seconds,
-        seed: options.seed,
-      },
-      { onStarted, onProgress: parts.onProgress },
-    );
+    return await generator.run(planOf(mode, options, parts), { onStarted, onProgress });
   } finally {
     await endRoute();
   }
+}
+
+function planOf({ name, outage }: Mode, options: DemoOptions, { fleet }: RunParts): LoadPlan {
+  const { offeredPerSecond, seconds, seed, connections, workers } = options;
+  const plan = {
+    url: fleet.urlOf(name),
+    apiKey: `demo-${freshName()}`,
+    greetingKey: `greeting-${freshName()}`,
+    ratePerSecond: offeredPerSecond,
+    seconds,
+    seed,
+    connections,
+    servers: workers,
+  };
+  if (outage === undefined) return plan;
+  return { ...plan, outage: { fromMs: outage.from * seconds * 1000, toMs: outage.to * seconds * 1000 } };
 }

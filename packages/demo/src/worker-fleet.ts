@@ -1,15 +1,18 @@
 import cluster, { type Worker } from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { waitForMessage } from "./child-message.ts";
-import { type DecisionRecord, sumRecords } from "./decision-recorder.ts";
 import type { Fleet } from "./fleet.ts";
-import type { DecisionFigures } from "./measure.ts";
-import type { ServerSettings } from "./server-app.ts";
-import { type FromWorker, SETTINGS_VARIABLE, type ToWorker } from "./worker-messages.ts";
+import { type FromWorker, SETTINGS_VARIABLE, type ToWorker, type WorkerSettings } from "./worker-messages.ts";
 
 const READY_MS = 30_000;
-const COLLECT_MS = 10_000;
 const STOP_MS = 3000;
+
+/** What the demo hears from its workers. Workers count from 0. */
+export interface WorkerEvents {
+  /** A worker ended that nobody stopped. */
+  onLost(error: Error): void;
+  onMessage(worker: number, message: FromWorker): void;
+}
 
 /** The workers of a demo: `node:cluster` children that answer on one port of the loopback interface. */
 export class WorkerFleet implements Fleet {
@@ -24,15 +27,8 @@ export class WorkerFleet implements Fleet {
     this.#signal = signal;
   }
 
-  /**
-   * Starts `settings.workers` workers and waits until all of them listen.
-   * @param onLost told when a worker ends that nobody stopped.
-   */
-  static async start(
-    settings: ServerSettings,
-    signal: AbortSignal,
-    onLost: (error: Error) => void,
-  ): Promise<WorkerFleet> {
+  /** Starts `settings.workers` workers and waits until all of them listen. */
+  static async start(settings: WorkerSettings, signal: AbortSignal, events: WorkerEvents): Promise<WorkerFleet> {
     // Connections are dealt out in turn. Left to the operating system, most would go to one or two workers.
     cluster.schedulingPolicy = cluster.SCHED_RR;
     cluster.setupPrimary({
@@ -45,11 +41,13 @@ export class WorkerFleet implements Fleet {
     const environment = { [SETTINGS_VARIABLE]: JSON.stringify(settings) };
     const workers = Array.from({ length: settings.workers }, () => cluster.fork(environment));
     const fleet = new WorkerFleet(workers, signal);
-    for (const worker of workers)
+    for (const [index, worker] of workers.entries()) {
+      worker.on("message", (message: FromWorker) => events.onMessage(index, message));
       worker.on("exit", (code, killer) => {
         if (!fleet.#stopping)
-          onLost(new Error(`Worker ${worker.process.pid} ended unexpectedly (${killer ?? `code ${code}`}).`));
+          events.onLost(new Error(`Worker ${worker.process.pid} ended unexpectedly (${killer ?? `code ${code}`}).`));
       });
+    }
     try {
       await fleet.#ready();
       return fleet;
@@ -67,12 +65,6 @@ export class WorkerFleet implements Fleet {
   /** The address of one mode's route. */
   urlOf(mode: string): string {
     return `http://127.0.0.1:${this.#port}/${mode}`;
-  }
-
-  /** What all workers together decided in one mode since the last call. */
-  async collect(mode: string): Promise<DecisionFigures> {
-    const records = await Promise.all(this.#workers.map((worker) => this.#collectFrom(worker, mode)));
-    return sumRecords(records);
   }
 
   /**
@@ -100,16 +92,6 @@ export class WorkerFleet implements Fleet {
       ),
     );
     this.#port = ports[0] ?? 0;
-  }
-
-  #collectFrom(worker: Worker, mode: string): Promise<DecisionRecord> {
-    const record = waitForMessage(
-      worker,
-      (message: FromWorker) => (message.type === "collected" && message.mode === mode ? message.record : undefined),
-      { what: `the decisions of worker ${worker.process.pid}`, deadlineMs: COLLECT_MS, signal: this.#signal },
-    );
-    tell(worker, { type: "collect", mode });
-    return record;
   }
 }
 

@@ -1,46 +1,41 @@
 import type { AddressInfo } from "node:net";
-import { Redis } from "ioredis";
-import { createServer, type DemoServer, type ServerSettings } from "./server-app.ts";
+import { AnswerCounter } from "./answer-counts.ts";
+import { createServer } from "./server-app.ts";
 import { leaveSignalsToPrimary } from "./signals.ts";
-import { type FromWorker, SETTINGS_VARIABLE, type ToWorker } from "./worker-messages.ts";
+import { type FromWorker, SETTINGS_VARIABLE, type ToWorker, type WorkerSettings } from "./worker-messages.ts";
+import { WorkerStores } from "./worker-stores.ts";
+
+const REPORT_EVERY_MS = 200;
 
 /** A worker of the demo: `node:cluster` runs this file, several times, on one port. */
 async function main(): Promise<void> {
   leaveSignalsToPrimary();
-  const settings = JSON.parse(process.env[SETTINGS_VARIABLE] ?? "{}") as ServerSettings;
-  const connections = new Map<string, Redis>();
-  for (const [mode, url] of Object.entries(settings.redisUrls)) connections.set(mode, await connectRedis(url));
-  const server = await createServer(settings, String(process.pid), (mode) => {
-    const redis = connections.get(mode);
-    if (redis === undefined) throw new Error(`Mode ${mode} needs Redis, and the demo runs without.`);
-    return redis;
+  const settings = JSON.parse(process.env[SETTINGS_VARIABLE] ?? "{}") as WorkerSettings;
+  const stores = await WorkerStores.open(settings.store);
+  const counter = new AnswerCounter();
+  const server = await createServer(settings, String(process.pid), {
+    storeOf: (mode) => stores.storeOf(mode),
+    onStateChange: (mode, { state, reason }) => send({ type: "state", change: { mode, state, reason } }),
+    ...(settings.live
+      ? { onAnswer: (mode, allowed, degraded) => counter.note(mode, allowed, degraded, Date.now()) }
+      : {}),
   });
+  const timer = settings.live ? setInterval(() => report(counter), REPORT_EVERY_MS) : undefined;
   process.on("message", (message: ToWorker) => {
-    if (message.type === "collect") collect(server, message.mode);
-    else void stop(server, [...connections.values()]);
+    if (message.type !== "stop") return;
+    clearInterval(timer);
+    void server
+      .close()
+      .then(() => stores.close())
+      .finally(() => process.disconnect());
   });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   send({ type: "ready", port: (server.app.server.address() as AddressInfo).port });
 }
 
-async function connectRedis(url: string): Promise<Redis> {
-  const redis = new Redis(url, { lazyConnect: true });
-  // The limiter says once when the store cannot answer; without a listener ioredis would print every attempt.
-  redis.on("error", () => {});
-  await redis.connect();
-  await redis.ping();
-  return redis;
-}
-
-function collect(server: DemoServer, mode: string): void {
-  const recorder = server.recorders.get(mode);
-  if (recorder !== undefined) send({ type: "collected", mode, record: recorder.take() });
-}
-
-async function stop(server: DemoServer, connections: readonly Redis[]): Promise<void> {
-  await server.close();
-  for (const redis of connections) redis.disconnect();
-  process.disconnect();
+function report(counter: AnswerCounter): void {
+  const seconds = counter.takeFinished(Date.now());
+  if (seconds.length > 0) send({ type: "answers", seconds });
 }
 
 function send(message: FromWorker): void {
