@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRateLimiter, type RateLimiter, redisStore } from "spillway";
+import { createRateLimiter, type RateLimiter, redisStore, SpillwayError } from "spillway";
+import { manualClock } from "spillway/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { PATIENT_MS, redisFixture } from "../support/redis-fixture.ts";
 import { type ProgramEnd, startProgram } from "../support/run-program.ts";
@@ -55,6 +56,50 @@ it("C16 b: a program stays for callers who wait, and exits after them", { timeou
   expect([end.code, end.signal, end.errors]).toEqual([0, null, ""]);
   expect(told(end)).toEqual(Array.from({ length: 3 }, () => ({ allowed: true, source: "store" })));
   expect(lived(end)).toBeGreaterThan(200);
+});
+
+describe("close()", () => {
+  it("leaves no timer, with tokens on lease", async () => {
+    const clock = manualClock();
+    const store = redisStore(redis.connect());
+    const closing = createRateLimiter({ store, clock, policies: { name: "p", limit: 10_000, period: "1s" } });
+    for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 20 }, () => closing.consume("k")));
+    expect(closing.stats().sources.lease).toBeGreaterThan(0);
+    expect(clock.pendingTimers).toBeGreaterThan(0);
+    await closing.close();
+    expect(clock.pendingTimers).toBe(0);
+    await store.close();
+  });
+
+  it("leaves no timer, between two tries to reach a store that is away", async () => {
+    const clock = manualClock();
+    const away = (): Promise<never> => Promise.reject(new SpillwayError("ERR_SPILLWAY_STORE_UNAVAILABLE", "away"));
+    const store = { name: "away", take: away, peek: away, adjust: away, reset: away, close: async () => {} };
+    const policies = { name: "p", limit: 5, period: "1s" } as const;
+    const closing = createRateLimiter({ store, clock, policies, onStateChange: () => {} });
+    await closing.consume("k");
+    expect(closing.stats().health.degraded).toBe(true);
+    expect(clock.pendingTimers).toBeGreaterThan(0);
+    await closing.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it("answers callers who wait for a store that says nothing, within the deadline", async () => {
+    const store = redisStore(redis.connect());
+    const policies = { name: "p", limit: 5, period: "1s" } as const;
+    const closing = createRateLimiter({ store, policies, deadlineMs: 300, onStateChange: () => {} });
+    await closing.consume("k");
+    redis.server.pause();
+    redis.afterwards(() => redis.server.resume());
+    const startedMs = performance.now();
+    const asked = Promise.all(Array.from({ length: 10 }, (_, index) => closing.consume(`k${index}`)));
+    const closed = closing.close();
+    expect((await asked).every(({ degraded }) => degraded)).toBe(true);
+    await closed;
+    expect(performance.now() - startedMs).toBeLessThan(1500);
+    await expect(closing.consume("k")).rejects.toMatchObject({ code: "ERR_SPILLWAY_CLOSED" });
+    await store.close();
+  });
 });
 
 describe("a test runner's fake timers", () => {
