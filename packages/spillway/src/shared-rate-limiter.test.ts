@@ -135,3 +135,36 @@ describe("close", () => {
     expect(all.clock.pendingTimers).toBe(0);
   });
 });
+
+describe("a store of somebody else's", () => {
+  it("may throw where it should reject: callers are decided for, and later calls go through", async () => {
+    const { limiter, store } = setup();
+    const take = store.take.bind(store);
+    let throws = true;
+    store.take = (call) => {
+      if (throws) throw new Error("not a rejection");
+      return take(call);
+    };
+    for (let i = 0; i < 5; i++) expect((await limiter.consume("key")).source).toBe("backstop");
+    throws = false;
+    expect((await limiter.consume("key")).source).toBe("store");
+  });
+});
+
+describe("a refund", () => {
+  it("goes to the policies that were charged, by name, though the key has others by now", async () => {
+    const minute: PolicyOptions = { name: "minute", limit: 50, period: "1m" };
+    const hour: PolicyOptions = { name: "hour", limit: 60, period: "1h" };
+    const before = [minute, hour];
+    const after = [hour, minute];
+    let policies = before;
+    const { limiter } = setup({ policies: () => policies });
+    const decision = await limiter.consume("key", { cost: { minute: 10, hour: 3 } });
+    policies = after;
+    await limiter.refund(decision);
+    expect((await limiter.peek("key")).policies.map(({ policy, remaining }) => [policy, remaining])).toEqual([
+      ["hour", 60],
+      ["minute", 50],
+    ]);
+  });
+});

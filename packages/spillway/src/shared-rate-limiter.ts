@@ -18,6 +18,7 @@ import type { ConsumeOptions, PeekResult, RateLimiter, RateLimiterOptions } from
 import { Counters, type LimiterStats } from "./stats.ts";
 import type { BucketAddress, PeekReply, Store } from "./stores/store.ts";
 
+const MOST_NAMES = 100;
 /** The longest key, in UTF-16 code units. */
 const LONGEST_KEY = 65_536;
 
@@ -33,7 +34,9 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #lanes: LRUCache<string, Lane>;
   readonly #counters = new Counters();
   readonly #refunded = new WeakSet<Decision>();
-  readonly #drains = new Map<PolicySet, number | undefined>();
+  readonly #drains = new WeakMap<PolicySet, number | undefined>();
+  /** Names of policies met that are too small to lease; a few are enough to tell. */
+  readonly #tooSmall = new Set<string>();
   #closing: Promise<void> | undefined;
 
   constructor(options: RateLimiterOptions) {
@@ -132,9 +135,13 @@ export class SharedRateLimiter implements RateLimiter {
   /** One drain time for all policies of a set; none when one of them is too small to lease. */
   #drainMsOf(set: PolicySet): number | undefined {
     if (this.#drains.has(set)) return this.#drains.get(set);
-    const drains = set.policies.map((policy) => drainMs(policy, this.#options.maxDrainMs ?? 0));
-    const canLease = this.#options.maxDrainMs !== undefined && !drains.includes(undefined);
-    const drain = canLease ? Math.min(...(drains as number[])) : undefined;
+    const { maxDrainMs } = this.#options;
+    let drain = maxDrainMs;
+    for (const policy of maxDrainMs === undefined ? [] : set.policies) {
+      const own = drainMs(policy, maxDrainMs as number);
+      if (own === undefined && this.#tooSmall.size < MOST_NAMES) this.#tooSmall.add(policy.name);
+      drain = own === undefined || drain === undefined ? undefined : Math.min(drain, own);
+    }
     this.#drains.set(set, drain);
     return drain;
   }
@@ -188,12 +195,14 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   async #refund(decision: Decision): Promise<void> {
-    const { allowed: admitted, degraded, key, costs } = decision;
+    const { allowed: admitted, degraded, key, costs, policies } = decision;
     if (!admitted || degraded || this.#refunded.has(decision)) return;
     this.#refunded.add(decision);
     const lane = this.#laneOf(key);
+    // By name: the key's policies may be others by now.
+    const taken = new Map(policies.map(({ policy }, i) => [policy, costs[i] as number]));
     const adjustments = lane.set.policies
-      .map((policy, i) => ({ key, policy, tokens: costs[i] ?? 0 }))
+      .map((policy) => ({ key, policy, tokens: taken.get(policy.name) ?? 0 }))
       .filter(({ tokens }) => tokens > 0);
     if (adjustments.length === 0) return;
     await this.#inTime(this.#store.adjust(adjustments));
@@ -214,9 +223,6 @@ export class SharedRateLimiter implements RateLimiter {
   stats(): LimiterStats {
     const { allowed: admitted, refused: turnedAway, sources } = this.#counters;
     const { calls, misses, faults } = this.#guards.counts;
-    const tooSmall = Array.from(this.#drains.keys()).flatMap(({ policies }) =>
-      policies.filter((policy) => drainMs(policy, this.#options.maxDrainMs ?? 0) === undefined).map(({ name }) => name),
-    );
     return {
       allowed: admitted,
       refused: turnedAway,
@@ -224,7 +230,7 @@ export class SharedRateLimiter implements RateLimiter {
       storeCalls: calls,
       storeMisses: misses,
       storeFaults: faults,
-      leases: { ...this.#client.counts, tooSmall: Array.from(new Set(tooSmall)) },
+      leases: { ...this.#client.counts, tooSmall: [...this.#tooSmall] },
       health: this.#guards.health(),
       replicas: this.#replicas.count,
       keys: this.#lanes.size,

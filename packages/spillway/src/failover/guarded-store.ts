@@ -102,7 +102,7 @@ export class NodeGuard {
       this.#on({ kind: "missed" });
       guarded.onMiss();
     };
-    this.#store.take(guarded.call).then(
+    this.#take(guarded.call).then(
       (reply) => {
         settled = true;
         this.#noteRoundTrip(this.#clock.monotonicMs() - sentMs);
@@ -124,6 +124,11 @@ export class NodeGuard {
         guarded.onFault(error);
       },
     );
+  }
+
+  /** A store of somebody else's may throw where it should reject. */
+  async #take(call: TakeCall): Promise<TakeReply> {
+    return await this.#store.take(call);
   }
 
   /** A slow round trip counts at once and is forgotten slowly: an estimate from above of nearly all of them. */
@@ -161,7 +166,7 @@ export class NodeGuard {
       this.#deadlineMs,
       false,
     );
-    this.#store.take({ buckets: [{ ...address, report: undefined }], runs: [] }).then(
+    this.#take({ buckets: [{ ...address, report: undefined }], runs: [] }).then(
       () => end({ kind: "probe-answered" }),
       (cause: unknown) => end({ kind: "probe-failed", reason: asStoreError(cause).message }),
     );
