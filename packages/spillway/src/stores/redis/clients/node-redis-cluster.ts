@@ -3,6 +3,7 @@ import { slotOfStoreKey } from "../key-slot.ts";
 import type { Script, ScriptClient } from "./client.ts";
 import { GivenConnection, type GivenState } from "./given-connection.ts";
 import {
+  CALL_OPTIONS,
   endClient,
   type NodeRedisConnection,
   type NodeRedisOptions,
@@ -49,7 +50,7 @@ interface ClusterConnection {
   destroy(): void;
   duplicate(overrides: object): ClusterConnection;
   nodeClient(node: Node): Promise<NodeRedisConnection>;
-  sendCommand(firstKey: string, isReadonly: boolean, command: readonly string[]): Promise<unknown>;
+  sendCommand(firstKey: string, isReadonly: boolean, command: readonly string[], options: object): Promise<unknown>;
   on(event: string, listener: (...values: never[]) => unknown): unknown;
   off(event: string, listener: (...values: never[]) => unknown): unknown;
 }
@@ -100,7 +101,7 @@ export class NodeRedisClusterScripts implements ScriptClient {
       if (node === undefined) throw unreachable(new Error("No node is known to hold the key's slot."));
       const client = await this.#clientOf(cluster, node);
       const run = (): Promise<unknown> =>
-        runOnce((command) => cluster.sendCommand(firstKey, false, command), script, prefixed, args);
+        runOnce((command) => cluster.sendCommand(firstKey, false, command, CALL_OPTIONS), script, prefixed, args);
       return await (client === undefined ? run() : this.#silences.during(client, run));
     });
   }
@@ -126,7 +127,6 @@ export class NodeRedisClusterScripts implements ScriptClient {
           // They are only asked for the nodes. One that says nothing must not hold up the process.
           rootNodes: rootNodes.map((node) => ({ ...node, socket: { ...node.socket, socketTimeout: ASK_WITHIN_MS } })),
           defaults: { ...defaults, ...safeOptions(defaults, ASK_WITHIN_MS) },
-          commandOptions: { timeout: undefined },
           minimizeConnections: true,
           clientSideCache: undefined,
           topologyRefreshOnReconnectionAttemptStrategy: false,

@@ -31,7 +31,7 @@ export interface NodeRedisConnection {
   connect(): Promise<unknown>;
   destroy(): void;
   duplicate(overrides: object): NodeRedisConnection;
-  sendCommand(command: readonly string[]): Promise<unknown>;
+  sendCommand(command: readonly string[], options: object): Promise<unknown>;
   unref(): void;
   on(event: string, listener: (...values: never[]) => unknown): unknown;
   off(event: string, listener: (...values: never[]) => unknown): unknown;
@@ -70,7 +70,12 @@ export class NodeRedisScripts implements ScriptClient {
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     return this.#connection.use((client) =>
       this.#silences.during(client, () =>
-        runOnce((command) => client.sendCommand(command), script, withPrefix(this.#keyPrefix, keys), args),
+        runOnce(
+          (command) => client.sendCommand(command, CALL_OPTIONS),
+          script,
+          withPrefix(this.#keyPrefix, keys),
+          args,
+        ),
       ),
     );
   }
@@ -101,6 +106,9 @@ export class NodeRedisScripts implements ScriptClient {
   }
 }
 
+/** Our own deadline is cheaper than one for each command, and replies are integers whatever their user has them mapped to. */
+export const CALL_OPTIONS: object = { timeout: undefined, typeMapping: undefined };
+
 /** The driver puts the prefix of its options before the keys of its own commands only. */
 export function withPrefix(prefix: string, keys: readonly string[]): readonly string[] {
   return prefix === "" ? keys : keys.map((key) => prefix + key);
@@ -119,7 +127,6 @@ export function safeOptions(given: NodeRedisOptions | undefined, connectTimeout:
   return {
     disableOfflineQueue: true,
     socket: { ...given?.socket, reconnectStrategy: false, connectTimeout, socketTimeout: undefined },
-    commandOptions: { timeout: undefined },
     commandsQueueMaxLength: undefined,
     pingInterval: undefined,
     // They belong to the client that they were given to.
