@@ -1,0 +1,243 @@
+import { describe, expect, it } from "vitest";
+import { START_US } from "../algorithms/test-support.ts";
+import { tokenBucket } from "../algorithms/token-bucket.ts";
+import type { PolicyOptions } from "../policy.ts";
+import { policyResolver } from "../policy-set.ts";
+import type { BucketReading, LeaseGrant, LeaseReport } from "../stores/store.ts";
+import { LaneLease } from "./lane-lease.ts";
+import type { Instant, ShelfCounts } from "./shelf.ts";
+
+const DRAIN_MS = 50;
+/** 1 per ms, which drains in 50 ms. */
+const LARGE: PolicyOptions = { name: "large", limit: 1000, period: "1s", burst: 200 };
+const SMALL: PolicyOptions = { name: "small", limit: 1000, period: "1s", burst: 100 };
+
+function at(ms: number): Instant {
+  return { monotonicMs: ms, wallMs: 1_790_000_000_000 + ms };
+}
+
+interface Bench {
+  readonly lease: LaneLease;
+  readonly counts: ShelfCounts;
+  /** Adopts grants for a call that was sent at `ms` with the wishes that were granted. */
+  grant(ms: number, tokens: readonly number[], options?: Partial<LeaseGrant> & { wish?: number }): void;
+  spend(costs: readonly number[], ms?: number): ReturnType<LaneLease["spend"]>;
+  /** Lets callers ask for `perMs` tokens in each of `ms` milliseconds, ending at `untilMs`. */
+  ask(perMs: number, ms: number): void;
+}
+
+function bench(policies: readonly PolicyOptions[] = [LARGE]): Bench {
+  const set = policyResolver(policies)("key");
+  const counts = { leased: 0, spent: 0, returned: 0, expired: 0 };
+  const lease = new LaneLease(set, DRAIN_MS, 0, counts);
+  return {
+    lease,
+    counts,
+    grant(ms, tokens, { contended = false, id = 7, wish } = {}) {
+      const readings = set.policies.map(({ shape }, i): BucketReading => {
+        if (shape.kind !== "token-bucket") throw new Error("a token bucket");
+        const state = tokenBucket.open(shape, START_US);
+        return { kind: "state", state, lease: { id, tokens: tokens[i] as number, contended } };
+      });
+      const reports = tokens.map((granted) => ({ ...QUIET, wish: wish ?? granted }));
+      lease.adopt(readings, reports, START_US, at(ms), 1);
+    },
+    spend: (costs, ms = 0) => lease.spend(costs, ms, at(ms).wallMs),
+    ask(perMs, ms) {
+      for (let n = 0; n < perMs * ms; n++) lease.noteAsked(set.unitCosts);
+    },
+  };
+}
+
+const QUIET: LeaseReport = { wish: 0, lifeUs: 100_000, demand: 0, weight: 100, settlements: [] };
+
+function wishAt(lease: LaneLease, ms: number): number {
+  return lease.report(at(ms), true, false)[0]?.wish as number;
+}
+
+describe("a lane's leased tokens", () => {
+  it("are spent from every shelf, or from none when one is short", () => {
+    const { lease, grant, spend } = bench([LARGE, SMALL]);
+    grant(0, [5, 3]);
+    expect(spend([2, 2])?.map(({ policy }) => policy)).toEqual(["large", "small"]);
+    expect(spend([2, 2])).toBeUndefined();
+    expect(spend([4, 1])).toBeUndefined();
+    expect([lease.held(0), lease.held(1)]).toEqual([3, 1]);
+    expect(spend([3, 1])).toBeDefined();
+  });
+
+  it("serve a cost of nothing of a policy whose shelf is empty", () => {
+    const { lease, grant, spend } = bench([LARGE, SMALL]);
+    grant(0, [5, 0]);
+    expect(spend([2, 0])).toBeDefined();
+    expect(spend([0, 1])).toBeUndefined();
+    expect(lease.held(0)).toBe(3);
+  });
+
+  it("are none before the store has said how the policies stand, whatever the cost", () => {
+    const { spend } = bench();
+    expect(spend([0])).toBeUndefined();
+  });
+
+  it("stay on every shelf when those of one have grown too old", () => {
+    const { lease, grant, spend } = bench([LARGE, SMALL]);
+    grant(0, [5, 5]);
+    expect(spend([1, 1], 75)).toBeUndefined();
+    expect(lease.held(0) + lease.held(1)).toBeLessThan(10);
+    const settled = lease.report(at(75), false, false).map(({ settlements }) => settlements);
+    expect(settled).toEqual([[{ id: 7, settled: 5, returned: 5 }], [{ id: 7, settled: 5, returned: 5 }]]);
+  });
+
+  it("tell what is held here and what the store last had", () => {
+    const { grant, spend } = bench();
+    grant(0, [5]);
+    expect(spend([2])).toEqual([
+      {
+        policy: "large",
+        limit: 1000,
+        periodMs: 1000,
+        remaining: 203,
+        refillAfterMs: 0,
+        resetAfterMs: 0,
+        retryAfterMs: 0,
+      },
+    ]);
+  });
+
+  it("are settled after 0.8 drain times of silence, counted from the last spend or call", () => {
+    const { lease, grant, spend } = bench();
+    expect(lease.settleDueMs).toBe(40);
+    grant(10, [5]);
+    expect(lease.settleDueMs).toBe(50);
+    spend([1], 30);
+    expect(lease.settleDueMs).toBe(70);
+    spend([9], 40);
+    expect(lease.settleDueMs).toBe(70);
+    grant(20, [5]);
+    expect(lease.settleDueMs).toBe(70);
+    expect(lease.isUnsettled).toBe(true);
+    lease.report(at(70), false, true);
+    expect(lease.isUnsettled).toBe(false);
+  });
+});
+
+describe("a wish", () => {
+  it("is what callers will ask for in one drain time", () => {
+    const { lease, ask } = bench();
+    for (let ms = 10; ms <= 600; ms += 10) {
+      ask(1, 10);
+      if (ms < 600) wishAt(lease, ms);
+    }
+    expect(wishAt(lease, 600)).toBeGreaterThan(44);
+    expect(wishAt(lease, 600)).toBeLessThan(56);
+  });
+
+  it("is less by what is held", () => {
+    const { lease, ask, grant } = bench();
+    ask(1, 100);
+    grant(0, [20]);
+    expect(wishAt(lease, 0)).toBe(30);
+  });
+
+  it("counts what is held as nothing when it goes back in the same call", () => {
+    const { lease, ask, grant } = bench();
+    ask(1, 100);
+    grant(0, [20]);
+    const [report] = lease.report(at(0), true, true);
+    expect(report).toMatchObject({ wish: 50, settlements: [{ id: 7, settled: 20, returned: 20 }] });
+  });
+
+  it("is made from three tokens a drain time on", () => {
+    const { lease, ask } = bench();
+    ask(1, 5);
+    expect(wishAt(lease, 0)).toBe(0);
+    ask(1, 1);
+    expect(wishAt(lease, 0)).toBe(3);
+  });
+
+  it("is made only when asked to", () => {
+    const { lease, ask } = bench();
+    ask(1, 100);
+    expect(lease.report(at(0), false, false)[0]?.wish).toBe(0);
+  });
+
+  it("fades with silence", () => {
+    const { lease, ask } = bench();
+    ask(1, 100);
+    expect(wishAt(lease, 0)).toBe(50);
+    expect(wishAt(lease, 100)).toBeLessThan(25);
+    expect(wishAt(lease, 500)).toBe(0);
+  });
+
+  it("is not fed by costs above a sixteenth of the burst, for each policy by its own", () => {
+    const { lease } = bench([LARGE, SMALL]);
+    for (let n = 0; n < 10; n++) lease.noteAsked([12, 7]);
+    expect(lease.report(at(0), true, false).map(({ wish }) => wish)).toEqual([60, 0]);
+  });
+
+  it("is not made while somebody waits for a larger cost, and nothing is fetched early", () => {
+    const { lease, ask, grant, spend } = bench();
+    ask(1, 100);
+    grant(0, [2]);
+    lease.abstain(0, 30);
+    lease.abstain(0, 20);
+    spend([1], 29);
+    expect(lease.isLow).toBe(false);
+    expect(wishAt(lease, 29.9)).toBe(0);
+    spend([1], 30);
+    expect(lease.isLow).toBe(true);
+    expect(wishAt(lease, 30)).toBeGreaterThan(0);
+  });
+
+  it("is made though somebody was refused what can never fit", () => {
+    const { lease, ask } = bench();
+    ask(1, 100);
+    lease.abstain(0, Number.POSITIVE_INFINITY);
+    expect(wishAt(lease, 0)).toBe(50);
+  });
+});
+
+describe("the demand that is reported", () => {
+  it("is told once, and weighs in afterwards while it fades", () => {
+    const { lease, ask } = bench();
+    ask(1, 10);
+    expect(lease.report(at(0), false, false)[0]).toMatchObject({ demand: 10, weight: 10, lifeUs: 100_000 });
+    const [later] = lease.report(at(50), false, false);
+    expect(later?.demand).toBe(0);
+    expect(later?.weight).toBeCloseTo(10 * (100 / 112.5) ** 4, 6);
+  });
+
+  it("has faded a little itself when it was asked for over a time", () => {
+    const { lease, ask } = bench();
+    ask(1, 10);
+    expect(lease.report(at(100), false, false)[0]?.demand).toBeCloseTo(10 / 1.5, 6);
+  });
+});
+
+describe("fetching early", () => {
+  it("begins when what is held falls to the watermark", () => {
+    const { lease, grant, spend } = bench();
+    grant(0, [5]);
+    spend([2]);
+    expect(lease.isLow).toBe(false);
+    spend([1]);
+    expect(lease.isLow).toBe(true);
+  });
+
+  it("looks at every shelf", () => {
+    const { lease, grant, spend } = bench([LARGE, SMALL]);
+    grant(0, [50, 3]);
+    spend([1, 1]);
+    expect(lease.isLow).toBe(true);
+  });
+
+  it.each([
+    ["less was granted than wished for", { wish: 6 }],
+    ["tokens are scarce", { contended: true }],
+  ])("is of no use where %s", (_, options) => {
+    const { lease, grant, spend } = bench();
+    grant(0, [5], options);
+    spend([5]);
+    expect(lease.isLow).toBe(false);
+  });
+});
