@@ -125,33 +125,34 @@ while slot <= argument_count do
   local count, first_charge = argv[slot] + 0, slot + 2
   slot = first_charge + 2 * argv[slot + 1]
   run = run + 1
-  local done, refused = 0, false
-  while done < count and not refused do
-    for c = first_charge, slot - 2, 2 do
-      local i, cost = argv[c] + 0, argv[c + 1] + 0
-      local b = buckets[i]
-      if not b then
-        refused = true
-      elseif cost > 0 then
-        local policy = policy_of[i]
-        if policy[1] == 'f' then
-          if cost > b[LEFT] then refused = true end
-        elseif cost * policy[2] > b[LEVEL] or (cost > b[LEFT] and (run > 1 or done > 0)) then
-          refused = true
-        end
+  -- Of equal asks as many are served as each of their buckets has room for, in one step whatever their number. The first ask
+  -- of a call is served where it fits, though it be more than a contended bucket has for this call.
+  local done = count
+  for c = first_charge, slot - 2, 2 do
+    local i, cost = argv[c] + 0, argv[c + 1] + 0
+    local b = buckets[i]
+    if not b then
+      done = 0
+    elseif cost > 0 then
+      local policy, most = policy_of[i], floor(b[LEFT] / cost)
+      if policy[1] == 't' then
+        local on_shelf = floor(b[LEVEL] / (cost * policy[2]))
+        if most < 1 and run == 1 then most = 1 end
+        if on_shelf < most then most = on_shelf end
       end
+      if most < done then done = most end
     end
-    for c = first_charge, slot - 2, 2 do
-      local i, cost = argv[c] + 0, argv[c + 1] + 0
-      local b, policy = buckets[i], policy_of[i]
-      if refused then
-        if b then b[REFUSED] = true end
-      else
-        b[LEFT] = b[LEFT] - cost
-        if policy[1] == 'f' then b[USED] = b[USED] + cost else b[LEVEL] = b[LEVEL] - cost * policy[2] end
-      end
+  end
+  if done < 0 then done = 0 end
+  for c = first_charge, slot - 2, 2 do
+    local i, cost = argv[c] + 0, argv[c + 1] + 0
+    local b, policy = buckets[i], policy_of[i]
+    if b then
+      if done < count then b[REFUSED] = true end
+      local charged = done * cost
+      b[LEFT] = b[LEFT] - charged
+      if policy[1] == 'f' then b[USED] = b[USED] + charged else b[LEVEL] = b[LEVEL] - charged * policy[2] end
     end
-    if not refused then done = done + 1 end
   end
   served[run] = done
 end
