@@ -21,7 +21,9 @@ export interface GuardedCall {
 
 /** Told of each change between "the store decides" and "the store is left alone". */
 export interface GuardListener {
-  onBreaker(node: string, state: BreakerState, before: BreakerState): void;
+  onBreaker(state: BreakerState, before: BreakerState): void;
+  /** The keys that this node was asked for live on another one now: nothing will be asked of it, so nothing can close it. */
+  onMoved(): void;
   onMiss(): void;
   onFault(error: SpillwayError): void;
   onSent(calls: number): void;
@@ -42,6 +44,7 @@ export class NodeGuard {
   #flights = 0;
   #roundTripMs = 0;
   #probeAddress: BucketAddress | undefined;
+  /** The next probe, or the end of one that is under way. */
   #probeTimer: Timer | undefined;
   #closed = false;
 
@@ -65,14 +68,15 @@ export class NodeGuard {
 
   /** Whether decisions are to be made without the store. */
   get isOpen(): boolean {
-    return !admitsCall(this.#breaker);
+    if (this.#breaker.kind === "closed") return false;
+    // What was sent before it opened must have landed first: else its outcome would be taken for that of the trial.
+    return !admitsCall(this.#breaker) || this.#flights > 0;
   }
 
   /** How many more flights may start now. */
   get freeFlights(): number {
-    if (this.#closed || !admitsCall(this.#breaker)) return 0;
-    if (this.#breaker.kind !== "closed") return this.#flights === 0 ? 1 : 0;
-    return MOST_MISSES - this.#breaker.misses - this.#flights;
+    if (this.#closed || this.isOpen) return 0;
+    return this.#breaker.kind === "closed" ? MOST_MISSES - this.#breaker.misses - this.#flights : 1;
   }
 
   /** Sends calls as one flight. Only when `freeFlights` is above 0. `oldestMs` is when their oldest caller arrived. */
@@ -92,8 +96,8 @@ export class NodeGuard {
     let missed = false;
     let settled = false;
     const sentMs = this.#clock.monotonicMs();
-    const leftMs = this.#deadlineMs - (sentMs - oldestMs);
-    const timer = this.#clock.startTimer(() => this.#clock.afterTurn(miss), Math.max(1, leftMs), true);
+    const leftMs = Math.max(1, this.#deadlineMs - (sentMs - oldestMs));
+    const timer = this.#clock.startTimer(() => this.#clock.afterTurn(miss), leftMs, true);
     const miss = (): void => {
       if (settled) return;
       missed = true;
@@ -105,11 +109,16 @@ export class NodeGuard {
     this.#take(guarded.call).then(
       (reply) => {
         settled = true;
-        this.#noteRoundTrip(this.#clock.monotonicMs() - sentMs);
-        if (missed) return guarded.onLate(reply, this.#roundTripMs);
+        const tookMs = this.#clock.monotonicMs() - sentMs;
+        if (missed) {
+          this.#noteRoundTrip(tookMs);
+          return guarded.onLate(reply, this.#roundTripMs);
+        }
         timer.cancel();
         landed();
         this.#on({ kind: "answered" });
+        // One that is over its time and yet not missed has waited for this process, not for the store.
+        if (tookMs <= leftMs) this.#noteRoundTrip(tookMs);
         return guarded.onReply(reply, this.#roundTripMs);
       },
       (cause: unknown) => {
@@ -141,7 +150,9 @@ export class NodeGuard {
     const after = nextBreaker(before, event, this.#clock.monotonicMs(), Math.random());
     this.#breaker = after;
     if (after.kind === "open" && after !== before) this.#scheduleProbe(after.nextProbeMs);
-    if (after.kind !== before.kind) this.#listener.onBreaker(this.#node, after, before);
+    // How long replies took while it was away says nothing of a store that is back.
+    if (after.kind === "closed" && before.kind !== "closed") this.#roundTripMs = 0;
+    if (after.kind !== before.kind) this.#listener.onBreaker(after, before);
   }
 
   #scheduleProbe(atMs: number): void {
@@ -154,28 +165,46 @@ export class NodeGuard {
   #probe(): void {
     const address = this.#probeAddress;
     if (this.#closed || address === undefined) return;
+    if (this.#isElsewhere(address)) {
+      this.#listener.onMoved();
+      return;
+    }
     let over = false;
     const end = (event: BreakerEvent): void => {
-      if (over) return;
+      if (over || this.#closed) return;
       over = true;
       limit.cancel();
-      this.#on(event);
+      // Whoever answered for a node that has lost its keys is another one.
+      if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
+      else this.#on(event);
     };
     const limit = this.#clock.startTimer(
       () => this.#clock.afterTurn(() => end({ kind: "probe-failed", reason: "no reply within the deadline" })),
       this.#deadlineMs,
       false,
     );
+    this.#probeTimer = limit;
     this.#take({ buckets: [{ ...address, report: undefined }], runs: [] }).then(
       () => end({ kind: "probe-answered" }),
       (cause: unknown) => end({ kind: "probe-failed", reason: asStoreError(cause).message }),
     );
   }
 
+  /** A store that knows no node at present, since it has lost them all, has not moved anything. */
+  #isElsewhere({ key }: BucketAddress): boolean {
+    const node = nodeOf(this.#store, this.#store.groupOf?.(key) ?? 0);
+    return node !== "" && node !== this.#node;
+  }
+
   close(): void {
     this.#closed = true;
     this.#probeTimer?.cancel();
   }
+}
+
+/** The part of a store that fails as one for keys of a group; empty for a store that fails as a whole. */
+export function nodeOf(store: Store, group: number): string {
+  return store.nodeOf?.(group) ?? "";
 }
 
 /** What a store rejects with, as the error that the limiter speaks of. */

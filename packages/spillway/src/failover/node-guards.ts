@@ -4,7 +4,7 @@ import type { SpillwayError } from "../errors.ts";
 import type { HealthView, NodeHealth, StateChange } from "../health.ts";
 import type { Store } from "../stores/store.ts";
 import type { BreakerState } from "./circuit-breaker.ts";
-import { NodeGuard } from "./guarded-store.ts";
+import { NodeGuard, nodeOf } from "./guarded-store.ts";
 
 /** What became of calls, for `stats()`. */
 export interface CallCounts {
@@ -12,6 +12,11 @@ export interface CallCounts {
   misses: number;
   faults: number;
 }
+
+const AWAY = (reason: string): string =>
+  `cannot decide (${reason}); this process decides by its share until it is back.`;
+const BACK = (): string => "decides again.";
+const MOVED = (): string => "is not asked any more: its keys have moved to another node.";
 
 /** The guards of all parts of a store, made as keys need them. */
 export class NodeGuards {
@@ -42,7 +47,7 @@ export class NodeGuards {
   }
 
   guardOf(group: number): NodeGuard {
-    const node = this.#store.nodeOf?.(group) ?? "";
+    const node = nodeOf(this.#store, group);
     return this.#guards.get(node) ?? this.#newGuard(node);
   }
 
@@ -70,7 +75,8 @@ export class NodeGuards {
 
   #newGuard(node: string): NodeGuard {
     const guard = new NodeGuard(this.#store, node, this.#clock, this.#deadlineMs, {
-      onBreaker: (_node, after, before) => this.#tell(node, after, before),
+      onBreaker: (after, before) => this.#tell(node, after, before),
+      onMoved: () => this.#forget(node),
       onMiss: () => {
         this.counts.misses++;
       },
@@ -85,17 +91,20 @@ export class NodeGuards {
   }
 
   #tell(node: string, after: BreakerState, before: BreakerState): void {
-    if (after.kind === "open" && before.kind === "closed") this.#change(node, "away", after.reason);
-    else if (after.kind === "closed") this.#change(node, "back", "it answers again");
+    if (after.kind === "open" && before.kind === "closed") this.#change(node, "away", after.reason, AWAY);
+    else if (after.kind === "closed") this.#change(node, "back", "it answers again", BACK);
   }
 
-  #change(node: string, state: StateChange["state"], reason: string): void {
-    const store = this.#store.name;
-    const message =
-      state === "away"
-        ? `${this.#nameOf(node)} cannot decide (${reason}); this process decides by its share until it is back.`
-        : `${this.#nameOf(node)} decides again.`;
-    const change: StateChange = { store, node, state, reason, message };
+  /** A node whose keys have moved to another one is waited for no more. */
+  #forget(node: string): void {
+    this.#guards.get(node)?.close();
+    this.#guards.delete(node);
+    this.#change(node, "back", "its keys have moved", node === "" ? BACK : MOVED);
+  }
+
+  #change(node: string, state: StateChange["state"], reason: string, what: (reason: string) => string): void {
+    const message = `${this.#nameOf(node)} ${what(reason)}`;
+    const change: StateChange = { store: this.#store.name, node, state, reason, message };
     publish("spillway:state", change);
     try {
       this.#onStateChange(change);

@@ -144,6 +144,22 @@ describe("coming back", () => {
     expect((await all.limiter.consume("one")).source).toBe("store");
   });
 
+  it("lets nobody wait for a trial that has no room for them", async () => {
+    const all = setup();
+    await loseStore(all);
+    await answerProbe(all);
+    const before = all.store.calls.length;
+    const decisions: Decision[] = [];
+    const callers = Array.from({ length: 300 }, (_, i) => all.limiter.consume(`key:${i}`));
+    for (const caller of callers) void caller.then((decision) => decisions.push(decision));
+    await settled();
+    expect(all.store.calls.length).toBe(before + 1);
+    const onTrial = all.store.held.at(-1)?.call.buckets.length ?? 0;
+    expect(decisions.map(({ source }) => source)).toEqual(Array.from({ length: 300 - onTrial }, () => "backstop"));
+    all.store.held.at(-1)?.answer();
+    expect((await Promise.all(callers)).filter(({ source }) => source === "store")).toHaveLength(onTrial);
+  });
+
   it("is put off by a trial that never settles, and never stuck (C21 c)", async () => {
     const all = setup();
     await loseStore(all);

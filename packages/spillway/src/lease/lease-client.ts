@@ -125,16 +125,15 @@ export class LeaseClient {
   #flushOne(outbox: Outbox): void {
     const { guard } = outbox;
     outbox.lanes = outbox.lanes.filter(wantsCall);
-    if (guard.isOpen) {
-      const { lanes } = outbox;
-      outbox.lanes = [];
-      for (const lane of lanes) this.#giveUp(lane);
-      return;
-    }
     for (let free = guard.freeFlights; free > 0 && outbox.lanes.length > 0; free = guard.freeFlights) {
       const size = Math.max(KEYS_PER_CALL, Math.ceil(outbox.lanes.length / free));
       this.#send(guard, outbox.lanes.splice(0, Math.min(size, MOST_KEYS_PER_CALL)));
     }
+    if (!guard.isOpen) return;
+    // Those, too, whom the one call on trial had no room for.
+    const { lanes } = outbox;
+    outbox.lanes = [];
+    for (const lane of lanes) this.#giveUp(lane);
   }
 
   /** There is no store to ask: callers are decided for, errands forgotten. */

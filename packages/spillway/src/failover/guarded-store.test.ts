@@ -1,0 +1,371 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { SpillwayError } from "../errors.ts";
+import { type Policy, resolvePolicy } from "../policy.ts";
+import { memoryStore } from "../stores/memory-store.ts";
+import type { Store, TakeCall, TakeReply } from "../stores/store.ts";
+import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
+import { type GuardedCall, NodeGuard } from "./guarded-store.ts";
+
+const DEADLINE_MS = 50;
+const POLICY: Policy = resolvePolicy({ name: "p", limit: 10, period: "1s" }, "policy");
+const REPLY: TakeReply = { nowUs: 1, buckets: [], served: [1] };
+const CALL: TakeCall = {
+  buckets: [{ key: "key", policy: POLICY, report: undefined }],
+  runs: [{ count: 1, charges: [{ bucket: 0, cost: 1 }] }],
+};
+const UNAVAILABLE = new SpillwayError("ERR_SPILLWAY_STORE_UNAVAILABLE", "READONLY");
+
+/** What the store was asked, to be answered by the test. */
+interface Asked {
+  readonly call: TakeCall;
+  answer(): void;
+  fail(error: unknown): void;
+}
+
+/** A guard over a store that does what the test says. */
+class World {
+  readonly clock: ManualClock = manualClock();
+  readonly asked: Asked[] = [];
+  /** What happened, in order. */
+  readonly log: string[] = [];
+  /** Where the store says that keys live. */
+  node: string | undefined;
+  throws = false;
+  readonly guard: NodeGuard;
+
+  constructor(node = "", deadlineMs = DEADLINE_MS) {
+    this.node = node;
+    const store: Store = Object.assign(memoryStore({ clock: this.clock }), {
+      nodeOf: () => this.node as string,
+      take: (call: TakeCall) => {
+        if (this.throws) throw new Error("thrown, not rejected");
+        return new Promise<TakeReply>((resolve, reject) => {
+          this.asked.push({ call, answer: () => resolve(REPLY), fail: reject });
+        });
+      },
+    });
+    this.guard = new NodeGuard(store, node, this.clock, deadlineMs, {
+      onBreaker: ({ kind }, before) => this.log.push(`${before.kind} -> ${kind}`),
+      onMoved: () => this.log.push("moved"),
+      onMiss: () => this.log.push("missed"),
+      onFault: ({ code }) => this.log.push(code),
+      onSent: () => {},
+    });
+  }
+
+  /** Sends one call whose oldest caller came so long ago. */
+  send(waitedMs = 0): { outcome: string | undefined } {
+    const result: { outcome: string | undefined } = { outcome: undefined };
+    const becomes = (outcome: string): void => {
+      result.outcome = result.outcome === undefined ? outcome : `${result.outcome}, ${outcome}`;
+    };
+    const call: GuardedCall = {
+      call: CALL,
+      onReply: (_reply, ms) => becomes(`reply ${ms}`),
+      onMiss: () => becomes("miss"),
+      onLate: (_reply, ms) => becomes(`late ${ms}`),
+      onFault: ({ message }) => becomes(message),
+    };
+    this.guard.send([call], this.clock.monotonicMs() - waitedMs);
+    return result;
+  }
+
+  async pass(ms: number): Promise<void> {
+    this.clock.advance(ms);
+    await turn();
+    await turn();
+  }
+
+  async answer(index = -1): Promise<void> {
+    this.asked.at(index)?.answer();
+    await turn();
+  }
+
+  async fail(error: unknown, index = -1): Promise<void> {
+    this.asked.at(index)?.fail(error);
+    await turn();
+  }
+
+  /** Waits for the probe that is due. */
+  async probe(): Promise<void> {
+    const { length } = this.asked;
+    for (let ms = 0; ms < 1300 && this.asked.length === length; ms += 5) await this.pass(5);
+    expect(this.asked[length]?.call).toEqual({ buckets: CALL.buckets, runs: [] });
+  }
+
+  async open(): Promise<void> {
+    this.send();
+    await this.fail(UNAVAILABLE);
+    expect(this.guard.isOpen).toBe(true);
+  }
+
+  async halfOpen(): Promise<void> {
+    await this.open();
+    await this.probe();
+    await this.answer();
+    expect(this.guard.state.kind).toBe("half-open");
+  }
+}
+
+describe("a flight", () => {
+  it("is missed a deadline after its oldest caller came, and no sooner", async () => {
+    expect((await after(0, DEADLINE_MS - 1)).outcome).toBeUndefined();
+    expect((await after(0, DEADLINE_MS)).outcome).toBe("miss");
+    expect((await after(30, DEADLINE_MS - 31)).outcome).toBeUndefined();
+    expect((await after(30, DEADLINE_MS - 30)).outcome).toBe("miss");
+  });
+
+  it("is given a millisecond though its oldest caller has waited for too long", async () => {
+    expect((await after(80, 0)).outcome).toBeUndefined();
+    expect((await after(80, 1)).outcome).toBe("miss");
+  });
+
+  it("whose reply came in the turn in which it is due is not missed", async () => {
+    const world = new World();
+    const sent = world.send();
+    world.clock.advance(DEADLINE_MS);
+    world.asked[0]?.answer();
+    await turn();
+    expect([sent.outcome, world.log]).toEqual(["reply 50", []]);
+  });
+
+  it("brings its late reply after the miss, and that counts for nothing", async () => {
+    const world = new World();
+    const sent = world.send();
+    await world.pass(DEADLINE_MS);
+    await world.pass(20);
+    await world.answer();
+    expect([sent.outcome, world.log]).toEqual(["miss, late 70", ["missed"]]);
+    expect(world.guard.freeFlights).toBe(2);
+  });
+
+  it("that fails after it was missed is noted as a fault and changes nothing else", async () => {
+    const world = new World();
+    const sent = world.send();
+    await world.pass(DEADLINE_MS);
+    await world.fail(UNAVAILABLE);
+    expect([sent.outcome, world.log]).toEqual(["miss", ["missed", "ERR_SPILLWAY_STORE_UNAVAILABLE"]]);
+    expect(world.guard.state.kind).toBe("closed");
+  });
+
+  it("of a store that throws where it should reject has failed like any other", async () => {
+    const world = new World();
+    world.throws = true;
+    for (let i = 0; i < 5; i++) {
+      const sent = world.send();
+      await turn();
+      expect(sent.outcome).toBe("The store failed: thrown, not rejected");
+    }
+    expect([world.guard.freeFlights, world.clock.pendingTimers]).toEqual([3, 0]);
+  });
+
+  async function after(waitedMs: number, ms: number): Promise<{ outcome: string | undefined }> {
+    const world = new World();
+    const sent = world.send(waitedMs);
+    await world.pass(ms);
+    return sent;
+  }
+});
+
+describe("the flights of a node", () => {
+  it("are three at most, and fewer by each miss that no answer followed", async () => {
+    const world = new World();
+    expect(world.guard.freeFlights).toBe(3);
+    world.send();
+    world.send();
+    expect(world.guard.freeFlights).toBe(1);
+    await world.answer(0);
+    expect(world.guard.freeFlights).toBe(2);
+    await world.pass(DEADLINE_MS);
+    expect(world.guard.freeFlights).toBe(2);
+    world.send();
+    world.send();
+    expect(world.guard.freeFlights).toBe(0);
+    await world.answer();
+    expect(world.guard.freeFlights).toBe(2);
+  });
+
+  it("are missed three times in all, however they overlap", async () => {
+    const world = new World();
+    for (let ms = 0; ms < 500; ms += 5) {
+      while (world.guard.freeFlights > 0) world.send(ms === 0 ? 0 : 40);
+      await world.pass(5);
+    }
+    expect(world.log.filter((event) => event === "missed")).toHaveLength(3);
+    expect(world.log.at(-1)).toBe("closed -> open");
+    expect(world.guard.freeFlights).toBe(0);
+  });
+
+  it("with several calls lands with the last of them", async () => {
+    const world = new World();
+    const call: GuardedCall = { call: CALL, onReply() {}, onMiss() {}, onLate() {}, onFault() {} };
+    world.guard.send([call, call], 0);
+    expect(world.guard.freeFlights).toBe(2);
+    await world.answer(0);
+    expect(world.guard.freeFlights).toBe(2);
+    await world.answer(1);
+    expect(world.guard.freeFlights).toBe(3);
+  });
+});
+
+describe("an open guard", () => {
+  it("does not hear of failures that come after it opened (C21 a)", async () => {
+    const world = new World();
+    const others = [world.send(), world.send()];
+    await world.open();
+    await world.fail(UNAVAILABLE, 0);
+    await world.fail(new Error("ECONNRESET"), 1);
+    expect(others.map(({ outcome }) => outcome)).toEqual(["READONLY", "The store failed: ECONNRESET"]);
+    expect(world.log.filter((event) => event.includes("->"))).toEqual(["closed -> open"]);
+    await world.probe();
+    await world.answer();
+    expect(world.guard.state.kind).toBe("half-open");
+  });
+
+  it("probes one at a time, and a probe without a reply has failed after a deadline", async () => {
+    const world = new World();
+    await world.open();
+    for (let i = 0; i < 6; i++) {
+      await world.probe();
+      await world.pass(DEADLINE_MS);
+      expect(world.guard.state.kind).toBe("open");
+      expect(world.clock.pendingTimers).toBe(1);
+    }
+    // A reply to an earlier probe is no news of now.
+    await world.answer(-2);
+    expect(world.guard.state.kind).toBe("open");
+  });
+
+  it("lets one flight through once a probe is answered, and closes when that is answered", async () => {
+    const world = new World();
+    await world.halfOpen();
+    expect([world.guard.isOpen, world.guard.freeFlights]).toEqual([false, 1]);
+    const trial = world.send();
+    expect([world.guard.isOpen, world.guard.freeFlights]).toEqual([true, 0]);
+    await world.pass(3);
+    await world.answer();
+    expect(trial.outcome).toBe("reply 3");
+    expect([world.guard.isOpen, world.guard.freeFlights]).toEqual([false, 3]);
+  });
+
+  it("begins no trial, and lets nobody wait for one, before what was sent earlier has landed", async () => {
+    const world = new World("", 10_000);
+    world.send();
+    await world.halfOpen();
+    expect([world.guard.isOpen, world.guard.freeFlights]).toEqual([true, 0]);
+    await world.answer(0);
+    expect([world.guard.state.kind, world.guard.isOpen, world.guard.freeFlights]).toEqual(["half-open", false, 1]);
+  });
+
+  it("is opened again by a trial that never settles, and is never stuck (C21 c)", async () => {
+    const world = new World();
+    await world.halfOpen();
+    for (let i = 0; i < 4; i++) {
+      const trial = world.send();
+      await world.pass(DEADLINE_MS);
+      expect([trial.outcome, world.guard.state.kind]).toEqual(["miss", "open"]);
+      await world.probe();
+      await world.answer();
+    }
+    world.send();
+    await world.answer();
+    expect(world.guard.state.kind).toBe("closed");
+  });
+});
+
+describe("the round trip that a guard reckons with", () => {
+  it("follows a slow reply at once and a fast one slowly", async () => {
+    const world = new World();
+    for (const ms of [4, 20]) {
+      world.send();
+      await world.pass(ms);
+      await world.answer();
+      expect(world.guard.roundTripMs).toBe(ms);
+    }
+    world.send();
+    await world.answer();
+    expect(world.guard.roundTripMs).toBeCloseTo(19.6, 5);
+  });
+
+  it("counts late replies, since a deadline that is too short shows in nothing else", async () => {
+    const world = new World();
+    world.send();
+    await world.pass(DEADLINE_MS);
+    await world.pass(150);
+    await world.answer();
+    expect(world.guard.roundTripMs).toBe(200);
+  });
+
+  it("does not count replies that this process was too busy to read", async () => {
+    const world = new World();
+    world.send();
+    world.clock.advance(2000);
+    world.asked[0]?.answer();
+    await turn();
+    expect([world.guard.roundTripMs, world.log]).toEqual([0, []]);
+  });
+
+  it("forgets what it was while the store was away", async () => {
+    const world = new World();
+    const stalled = [world.send(), world.send(), world.send()];
+    await world.pass(DEADLINE_MS);
+    await world.pass(5000);
+    for (const index of [0, 1, 2]) await world.answer(index);
+    expect(stalled[0]?.outcome).toBe("miss, late 5050");
+    for (let i = 0; world.guard.state.kind !== "half-open" && i < 10; i++) {
+      await world.probe();
+      await world.answer();
+    }
+    world.send();
+    await world.pass(2);
+    await world.answer();
+    expect([world.guard.state.kind, world.guard.roundTripMs]).toEqual(["closed", 2]);
+  });
+});
+
+describe("a node of a cluster", () => {
+  it("whose keys have moved is not probed any more", async () => {
+    const world = new World("a:1");
+    await world.open();
+    world.node = "b:2";
+    await world.pass(200);
+    expect([world.log.at(-1), world.asked.length, world.clock.pendingTimers]).toEqual(["moved", 1, 0]);
+  });
+
+  it("does not come back by an answer that another node gave to its probe", async () => {
+    const world = new World("a:1");
+    await world.open();
+    await world.probe();
+    world.node = "b:2";
+    await world.answer();
+    expect([world.log.at(-1), world.guard.state.kind]).toEqual(["moved", "open"]);
+  });
+
+  it("is probed while the store knows no node at all", async () => {
+    const world = new World("a:1");
+    await world.open();
+    world.node = "";
+    await world.probe();
+    world.node = "a:1";
+    await world.answer();
+    expect(world.guard.state.kind).toBe("half-open");
+  });
+});
+
+describe("a closed guard", () => {
+  it("keeps no timer, sends no probe and lets nothing through", async () => {
+    const open = new World();
+    await open.open();
+    open.guard.close();
+    expect([open.clock.pendingTimers, open.guard.freeFlights]).toEqual([0, 0]);
+
+    const probing = new World();
+    await probing.open();
+    await probing.probe();
+    probing.guard.close();
+    expect(probing.clock.pendingTimers).toBe(0);
+    await probing.answer();
+    expect(probing.guard.state.kind).toBe("open");
+  });
+});
