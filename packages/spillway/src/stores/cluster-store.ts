@@ -2,8 +2,9 @@ import cluster from "node:cluster";
 import { SpillwayError } from "../errors.ts";
 import { requireObject, requireWhole } from "../options.ts";
 import { encodeAddresses, encodeAdjustments, encodeTake } from "./cluster/call-encoding.ts";
-import { servedStore } from "./cluster/primary-server.ts";
+import { type Served, servedHere } from "./cluster/primary-server.ts";
 import { revivePeekReply, reviveTakeReply } from "./cluster/reply-encoding.ts";
+import { readWhole } from "./cluster/wire-reading.ts";
 import { WorkerChannel } from "./cluster/worker-channel.ts";
 import type { MemoryStore } from "./memory-store.ts";
 import type { Adjustment, BucketAddress, PeekReply, Store, TakeCall, TakeReply } from "./store.ts";
@@ -35,8 +36,8 @@ export function clusterStore(options: ClusterStoreOptions = {}): Store {
     channel ??= new WorkerChannel(process);
     return new WorkerStore(channel, handshakeMs, maxCallsInFlight);
   }
-  const store = servedStore();
-  if (store !== undefined) return new PrimaryStore(store);
+  const served = servedHere();
+  if (served !== undefined) return new PrimaryStore(served);
   throw new SpillwayError(
     "ERR_SPILLWAY_INVALID_OPTION",
     "clusterStore() is for workers of node:cluster, or for their primary after serveClusterStore(); this process is " +
@@ -76,6 +77,10 @@ export class WorkerStore implements Store {
     await this.#call("reset", encodeAddresses(addresses));
   }
 
+  async countReplicas(id: string, lifeMs: number): Promise<number> {
+    return readWhole(await this.#call("countReplicas", [id, lifeMs]), "the number of processes", 1);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -101,11 +106,11 @@ export class WorkerStore implements Store {
 /** The primary's own view: closing it closes nothing for the workers. */
 class PrimaryStore implements Store {
   readonly name = "cluster (primary)";
-  readonly #store: MemoryStore;
+  readonly #served: Served;
   #closed = false;
 
-  constructor(store: MemoryStore) {
-    this.#store = store;
+  constructor(served: Served) {
+    this.#served = served;
   }
 
   async take(call: TakeCall): Promise<TakeReply> {
@@ -128,13 +133,18 @@ class PrimaryStore implements Store {
     return this.#open().reset(addresses);
   }
 
+  async countReplicas(id: string, lifeMs: number): Promise<number> {
+    this.#open();
+    return this.#served.processes.count(id, lifeMs);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
   }
 
   #open(): MemoryStore {
-    if (this.#closed || servedStore() !== this.#store) throw closed();
-    return this.#store;
+    if (this.#closed || servedHere() !== this.#served) throw closed();
+    return this.#served.store;
   }
 }
 

@@ -8,6 +8,7 @@ import {
   encodeTake,
   reviveAddresses,
   reviveAdjustments,
+  reviveBeat,
   reviveTake,
 } from "./call-encoding.ts";
 
@@ -90,6 +91,15 @@ describe("what the primary reads is what the worker sent", () => {
     expect(reviveAdjustments(sent(encodeAdjustments(adjustments)))).toEqual(plain(adjustments));
   });
 
+  it("equal policies as one object, whatever call brings them, and others as others", () => {
+    const policies = [POLICIES[0], { ...(POLICIES[0] as Policy) }, POLICIES[1]] as Policy[];
+    const [a, b, c] = policies.map(
+      (policy) => reviveAddresses(sent(encodeAddresses([{ key: "k", policy }])))[0]?.policy,
+    );
+    expect(a).toBe(b);
+    expect(a).not.toBe(c);
+  });
+
   it("no function and nothing of what the worker alone decides", () => {
     const policy = resolvePolicy({ name: "open", limit: 1, period: "1s", onStoreFailure: "open" }, "policy");
     expect(JSON.stringify(encodeAddresses([{ key: "k", policy }]))).not.toContain('"open","');
@@ -123,6 +133,11 @@ describe("what is no call is refused", () => {
     expect(() => reviveAddresses([wire[0], [["k", 0, 1]]])).toThrow(refusal);
     expect(() => reviveAdjustments([wire[0], [["k", 0]]])).toThrow(refusal);
     expect(() => reviveAddresses([wire[0], [["k", 1]]])).toThrow(refusal);
+  });
+
+  it.each([undefined, [], ["a"], ["", 5], [1, 5], ["a", 0], ["a", 0.5], ["a", 5, 5]])("%j as a beat", (args) => {
+    expect(() => reviveBeat(args)).toThrow(refusal);
+    expect(reviveBeat(["a", 5])).toEqual(["a", 5]);
   });
 
   it("a bucket whose level would not be exact", () => {

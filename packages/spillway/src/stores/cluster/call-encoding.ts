@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { algorithmOf, type BucketShape } from "../../algorithms/bucket.ts";
 import type { Policy } from "../../policy.ts";
 import type { Adjustment, AskRun, BucketAddress, LeaseReport, TakeBucket, TakeCall } from "../store.ts";
@@ -94,6 +95,12 @@ export function reviveAdjustments(args: unknown): Adjustment[] {
   });
 }
 
+/** A process's word that it is at work. @throws SpillwayError as {@link reviveTake}. */
+export function reviveBeat(args: unknown): [id: string, lifeMs: number] {
+  const [id, lifeMs] = readList(args, "a beat", 2);
+  return [readText(id, "a process"), readWhole(lifeMs, "a life", 1)];
+}
+
 function reviveBuckets<T>(
   wirePolicies: unknown,
   wireBuckets: unknown,
@@ -107,7 +114,20 @@ function reviveBuckets<T>(
   });
 }
 
+/** One object for one policy, as stores expect it. */
+const KNOWN_POLICIES = new LRUCache<string, Policy>({ max: 1000 });
+
 function revivePolicy(wire: unknown): Policy {
+  const text = JSON.stringify(wire);
+  let policy = KNOWN_POLICIES.get(text);
+  if (policy === undefined) {
+    policy = readPolicy(wire);
+    KNOWN_POLICIES.set(text, policy);
+  }
+  return policy;
+}
+
+function readPolicy(wire: unknown): Policy {
   const [name, limit, periodUs, kind, ...numbers] = readList(wire, "a policy");
   const shape = reviveShape(kind, numbers);
   return {

@@ -1,7 +1,8 @@
 import cluster, { type Worker } from "node:cluster";
+import { systemClock } from "../../clock.ts";
 import { isSpillwayError, SpillwayError, show } from "../../errors.ts";
 import { type MemoryStore, type MemoryStoreOptions, memoryStore } from "../memory-store.ts";
-import { reviveAddresses, reviveAdjustments, reviveTake } from "./call-encoding.ts";
+import { reviveAddresses, reviveAdjustments, reviveBeat, reviveTake } from "./call-encoding.ts";
 import {
   type CallMessage,
   errorMessage,
@@ -11,6 +12,7 @@ import {
   resultMessage,
   SERVICE_ID,
 } from "./message.ts";
+import { ProcessSet } from "./process-set.ts";
 import { encodePeekReply, encodeTakeReply } from "./reply-encoding.ts";
 import { strange } from "./wire-reading.ts";
 
@@ -23,12 +25,17 @@ export interface ClusterStoreServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What this process serves, if it does. */
-let served: MemoryStore | undefined;
+/** What a primary serves. */
+export interface Served {
+  readonly store: MemoryStore;
+  readonly processes: ProcessSet;
+}
 
-/** The store that this process serves to its workers; `undefined` when it does not. */
-export function servedStore(): MemoryStore | undefined {
-  return served;
+let current: Served | undefined;
+
+/** What this process serves to its workers; `undefined` when it serves nothing. */
+export function servedHere(): Served | undefined {
+  return current;
 }
 
 /**
@@ -40,31 +47,32 @@ export function servedStore(): MemoryStore | undefined {
 export function serveClusterStore(options: ServeClusterStoreOptions = {}): ClusterStoreServer {
   if (!cluster.isPrimary)
     throw misplaced("serveClusterStore is for the primary; this process is a worker of a cluster.");
-  if (served !== undefined) throw misplaced("serveClusterStore serves this process already; close() the first server.");
-  const store = memoryStore(options);
+  if (current !== undefined)
+    throw misplaced("serveClusterStore serves this process already; close() the first server.");
+  const served = { store: memoryStore(options), processes: new ProcessSet(options.clock ?? systemClock) };
   const onMessage = (worker: Worker, message: unknown): void => {
-    if (isCall(message)) answer(store, worker, message);
+    if (isCall(message)) answer(served, worker, message);
   };
   const tellAll = (reply: ReplyMessage): void => {
     for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) send(worker, reply);
   };
-  served = store;
+  current = served;
   cluster.on("message", onMessage);
   tellAll(resultMessage(SERVICE_ID, true));
   const close = async (): Promise<void> => {
-    if (served !== store) return;
-    served = undefined;
+    if (current !== served) return;
+    current = undefined;
     cluster.off("message", onMessage);
     tellAll(
       errorMessage(SERVICE_ID, "ERR_SPILLWAY_STORE_UNAVAILABLE", "The primary has stopped serving clusterStore."),
     );
-    await store.close();
+    await served.store.close();
   };
   return { close, [Symbol.asyncDispose]: close };
 }
 
-function answer(store: MemoryStore, worker: Worker, { id, method, args }: CallMessage): void {
-  perform(store, method, args).then(
+function answer(served: Served, worker: Worker, { id, method, args }: CallMessage): void {
+  perform(served, method, args).then(
     (result) => send(worker, resultMessage(id, result)),
     (cause: unknown) => {
       const error = isSpillwayError(cause) ? cause : undefined;
@@ -73,7 +81,7 @@ function answer(store: MemoryStore, worker: Worker, { id, method, args }: CallMe
   );
 }
 
-async function perform(store: MemoryStore, method: string, args: unknown): Promise<unknown> {
+async function perform({ store, processes }: Served, method: string, args: unknown): Promise<unknown> {
   switch (method) {
     case GREETING:
       return true;
@@ -86,6 +94,8 @@ async function perform(store: MemoryStore, method: string, args: unknown): Promi
     case "reset":
       await store.reset(reviveAddresses(args));
       return true;
+    case "countReplicas":
+      return processes.count(...reviveBeat(args));
     default:
       throw strange(`the method is ${show(method)}`);
   }
