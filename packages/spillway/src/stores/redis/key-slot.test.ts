@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { keyTag } from "./key-layout.ts";
-import { keySlot } from "./key-slot.ts";
+import { keySlot, slotOfStoreKey } from "./key-slot.ts";
 
 describe("keySlot", () => {
   // What CLUSTER KEYSLOT of Redis 7.0 answers.
@@ -28,4 +28,10 @@ describe("keySlot", () => {
       { numRuns: 100 },
     );
   });
+});
+
+it("the slot of a whole key is that of its tag, or of all of it when it has none", () => {
+  expect(slotOfStoreKey("spillway:v1:{api:u1}:hour:token-bucket")).toBe(keySlot("api:u1"));
+  expect(slotOfStoreKey("app:spillway:v1:{a}:b}c")).toBe(keySlot("a"));
+  for (const key of ["spillway-replicas:v1", "a{}b", "}a{", "a{b"]) expect(slotOfStoreKey(key)).toBe(keySlot(key));
 });

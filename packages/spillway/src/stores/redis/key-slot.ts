@@ -16,7 +16,9 @@ export function keySlot(tag: string): number {
   return crc % SLOTS;
 }
 
-/** The cluster slot of a store key, which has its tag between its only braces. */
+/** The cluster slot of a whole key: of its tag if it has one, else of all of it. */
 export function slotOfStoreKey(key: string): number {
-  return keySlot(key.slice(key.indexOf("{") + 1, key.indexOf("}")));
+  const open = key.indexOf("{");
+  const close = key.indexOf("}", open + 1);
+  return keySlot(open === -1 || close <= open + 1 ? key : key.slice(open + 1, close));
 }

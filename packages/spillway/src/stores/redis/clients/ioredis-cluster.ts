@@ -31,6 +31,7 @@ export class IoredisClusterScripts implements ScriptClient {
   readonly isCluster = true;
   readonly #connection: OwnConnection<ClusterConnection> | GivenConnection<ClusterConnection>;
   readonly #silences = new Silences();
+  readonly #keyPrefix: string;
   /** The nodes of our own connection, by `host:port`. */
   #nodes = new Map<string, Connection>();
   /** Why the connection to a node was lost or not made, until there is one. */
@@ -41,7 +42,7 @@ export class IoredisClusterScripts implements ScriptClient {
 
   constructor(client: IoredisClient, useAsIs: boolean) {
     const given = client as unknown as ClusterConnection;
-    requirePlainPrefix(given.options);
+    this.#keyPrefix = plainPrefix(given.options);
     if (useAsIs) {
       warnOfUnsafeOptions(given, unsafeClusterOptions(given.options));
       this.#connection = new GivenConnection(given, givenState(given));
@@ -52,7 +53,7 @@ export class IoredisClusterScripts implements ScriptClient {
 
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     return this.#connection.use(async (cluster) => {
-      const address = cluster.slots[slotOfStoreKey(keys[0] as string)]?.[0] ?? "";
+      const address = cluster.slots[slotOfStoreKey(`${this.#keyPrefix}${keys[0]}`)]?.[0] ?? "";
       const node = this.#nodeAt(cluster, address);
       const run = (): Promise<unknown> => runOnce((command) => send(cluster, command), script, keys, args);
       try {
@@ -143,7 +144,8 @@ function addressOf({ options }: Connection): string {
 }
 
 /** A brace before the key's own would decide about the slot, and one call's keys would not share it. */
-function requirePlainPrefix({ keyPrefix, redisOptions }: Options): void {
-  const prefix = keyPrefix ?? (redisOptions as Options | undefined)?.keyPrefix ?? "";
-  if (String(prefix).includes("{")) throw invalidOption("client.keyPrefix", "without a brace on a cluster", prefix);
+function plainPrefix({ keyPrefix, redisOptions }: Options): string {
+  const prefix = String(keyPrefix ?? (redisOptions as Options | undefined)?.keyPrefix ?? "");
+  if (prefix.includes("{")) throw invalidOption("client.keyPrefix", "without a brace on a cluster", prefix);
+  return prefix;
 }

@@ -97,7 +97,7 @@ export class NodeRedisClusterScripts implements ScriptClient {
     const prefixed = withPrefix(this.#keyPrefix, keys);
     const firstKey = prefixed[0] as string;
     return this.#connection.use(async (cluster) => {
-      const node = cluster.slots[slotOfStoreKey(keys[0] as string)]?.master;
+      const node = cluster.slots[slotOfStoreKey(firstKey)]?.master;
       if (node === undefined) throw unreachable(new Error("No node is known to hold the key's slot."));
       const client = await this.#clientOf(cluster, node);
       const run = (): Promise<unknown> =>
