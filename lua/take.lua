@@ -74,7 +74,7 @@ end
 -- Slots of a bucket's table.
 local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local WISH, LIFE_US, CONTENDED, SHARE = 13, 14, 15, 16
+local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
 -- Of a window's: what is left, whether an ask was refused, start, and what was used.
 local START_US, USED = 3, 4
 
@@ -111,7 +111,7 @@ for i = 1, key_count do
       local left, contended, share =
         budget_of(level, demand, argv[slot + 3] + 0, life_us, units_per_token, policy[3], policy[4], burst)
       buckets[i] = { left, false, level, time_us, full_us, older, older_id, older_death_us, newer, newer_id,
-        newer_death_us, demand, argv[slot] + 0, life_us, contended, share }
+        newer_death_us, demand, argv[slot] + 0, life_us, contended, share, false }
     else
       buckets[i] = { math.huge, false, level, time_us, full_us, older, older_id, older_death_us, newer,
         newer_id, newer_death_us, demand }
@@ -126,7 +126,7 @@ while slot <= argument_count do
   slot = first_charge + 2 * argv[slot + 1]
   run = run + 1
   -- Of equal asks as many are served as each of their buckets has room for, in one step whatever their number. The first ask
-  -- of a call is served where it fits, though it be more than a contended bucket has for this call.
+  -- on a bucket is served where it fits, though it be more than a contended bucket has for this call.
   local done = count
   for c = first_charge, slot - 2, 2 do
     local i, cost = argv[c] + 0, argv[c + 1] + 0
@@ -137,7 +137,7 @@ while slot <= argument_count do
       local policy, most = policy_of[i], floor(b[LEFT] / cost)
       if policy[1] == 't' then
         local on_shelf = floor(b[LEVEL] / (cost * policy[2]))
-        if most < 1 and run == 1 then most = 1 end
+        if most < 1 and not b[ASKED] then most = 1 end
         if on_shelf < most then most = on_shelf end
       end
       if most < done then done = most end
@@ -149,6 +149,7 @@ while slot <= argument_count do
     local b, policy = buckets[i], policy_of[i]
     if b then
       if done < count then b[REFUSED] = true end
+      if b[WISH] and count > 0 and cost > 0 then b[ASKED] = true end
       local charged = done * cost
       b[LEFT] = b[LEFT] - charged
       if policy[1] == 'f' then b[USED] = b[USED] + charged else b[LEVEL] = b[LEVEL] - charged * policy[2] end

@@ -99,6 +99,14 @@ describe("a lease report", () => {
     expect(take([large], run(1, 7), run(1, 1)).served).toEqual([1, 0]);
     expect(take([bucket(8, {}, report)], run(1, 1), run(1, 4)).served).toEqual([1, 0]);
   });
+
+  it("serves a first ask that fits on each bucket of the call, whoever else travels in it", () => {
+    const report = { ...REPORT, demand: 100, weight: 1 };
+    const only = (index: number, cost: number): AskRun => ({ count: 2, charges: [{ bucket: index, cost }] });
+    const buckets = [bucket(8, {}, report), bucket(8, {}, report), bucket(8)];
+    expect(take(buckets, only(0, 0), only(0, 3), only(1, 5), only(2, 4)).served).toEqual([2, 1, 1, 2]);
+    expect(buckets.map(left)).toEqual([5, 3, 0]);
+  });
 });
 
 describe("the arithmetic of demand", () => {

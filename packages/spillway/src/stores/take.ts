@@ -24,6 +24,8 @@ interface Budget {
   readonly contended: boolean;
   /** This holder's part of the demand of all, 0 to 1. */
   readonly share: number;
+  /** Whether an ask of this call came to the bucket: the first one is served even beyond what is left. */
+  asked: boolean;
   refused: boolean;
 }
 
@@ -34,10 +36,10 @@ interface Budget {
 export function applyTake(buckets: readonly OpenBucket[], runs: readonly AskRun[], nowUs: number): TakeOutcome {
   // Without a report there is no budget to keep to, and nothing to lease.
   if (!buckets.some(isReported))
-    return { served: runs.map((run) => serveRun(buckets, undefined, run, true)), leases: [] };
+    return { served: runs.map((run) => serveRun(buckets, undefined, run)), leases: [] };
   for (const bucket of buckets) settle(bucket);
   const budgets = buckets.map(budgetOf);
-  const served = runs.map((run, index) => serveRun(buckets, budgets, run, index === 0));
+  const served = runs.map((run) => serveRun(buckets, budgets, run));
   const leases = buckets.map((bucket, index) => grant(bucket, budgets[index] as Budget, nowUs));
   return { served, leases };
 }
@@ -60,11 +62,12 @@ export function decayed(amount: number, elapsedUs: number, timeUs: number): numb
 
 function budgetOf({ state, shape, report }: OpenBucket): Budget {
   if (report === undefined || state?.kind !== "token-bucket" || shape.kind !== "token-bucket")
-    return { left: Number.POSITIVE_INFINITY, contended: false, share: 0, refused: false };
+    return { left: Number.POSITIVE_INFINITY, contended: false, share: 0, asked: false, refused: false };
   const level = state.level / shape.unitsPerToken;
   const share = state.demand > 0 ? Math.min(1, report.weight / state.demand) : 1;
   const contended = isContended(state, shape, report.lifeUs, level);
-  return { left: contended ? Math.floor(Math.min(1, 2 * share) * level) : level, contended, share, refused: false };
+  const left = contended ? Math.floor(Math.min(1, 2 * share) * level) : level;
+  return { left, contended, share, asked: false, refused: false };
 }
 
 /** More is asked for than comes in, and the shelf holds no more than a couple of holds' refill. */
@@ -84,33 +87,35 @@ function serveRun(
   buckets: readonly OpenBucket[],
   budgets: readonly Budget[] | undefined,
   { count, charges }: AskRun,
-  isFirst: boolean,
 ): number {
   for (let served = 0; served < count; served++) {
-    for (const charge of charges) {
-      if (fits(buckets, budgets, charge, isFirst && served === 0)) continue;
-      if (budgets !== undefined) for (const { bucket } of charges) (budgets[bucket] as Budget).refused = true;
-      return served;
-    }
+    const isServed = charges.every((charge) => fits(buckets, budgets, charge));
+    if (budgets !== undefined) for (const charge of charges) note(budgets[charge.bucket] as Budget, charge, isServed);
+    if (!isServed) return served;
     for (const { bucket, cost } of charges) {
       const { state, shape } = buckets[bucket] as OpenBucket;
       algorithmOf(shape).charge(state as BucketState, shape, cost);
-      if (budgets !== undefined) (budgets[bucket] as Budget).left -= cost;
     }
   }
   return count;
 }
 
-/** The first ask of a call is served even beyond the budget, if the bucket has the tokens. */
 function fits(
   buckets: readonly OpenBucket[],
   budgets: readonly Budget[] | undefined,
   { bucket, cost }: Charge,
-  isFirst: boolean,
 ): boolean {
   const { state, shape } = buckets[bucket] as OpenBucket;
   if (state === undefined || !algorithmOf(shape).fits(state, shape, cost)) return false;
-  return budgets === undefined || cost === 0 || isFirst || cost <= (budgets[bucket] as Budget).left;
+  if (budgets === undefined || cost === 0) return true;
+  const { left, asked } = budgets[bucket] as Budget;
+  return !asked || cost <= left;
+}
+
+function note(budget: Budget, { cost }: Charge, isServed: boolean): void {
+  if (cost > 0) budget.asked = true;
+  if (isServed) budget.left -= cost;
+  else budget.refused = true;
 }
 
 function grant({ state, shape, report }: OpenBucket, budget: Budget, nowUs: number): LeaseGrant | undefined {

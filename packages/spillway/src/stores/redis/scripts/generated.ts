@@ -491,7 +491,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "ae28acac86c158dcb6cc531a00a75aa31325da2b",
+  sha1: "36a4f780506e97b1d590039771bf40a61fef1ae7",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local time = redis.call('TIME')
@@ -667,7 +667,7 @@ if is_short then
 end
 local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local WISH, LIFE_US, CONTENDED, SHARE = 13, 14, 15, 16
+local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
 local START_US, USED = 3, 4
 local policies, slot = read_policies(argv)
 local values = redis.call('MGET', unpack(KEYS))
@@ -701,7 +701,7 @@ for i = 1, key_count do
       local left, contended, share =
         budget_of(level, demand, argv[slot + 3] + 0, life_us, units_per_token, policy[3], policy[4], burst)
       buckets[i] = { left, false, level, time_us, full_us, older, older_id, older_death_us, newer, newer_id,
-        newer_death_us, demand, argv[slot] + 0, life_us, contended, share }
+        newer_death_us, demand, argv[slot] + 0, life_us, contended, share, false }
     else
       buckets[i] = { math.huge, false, level, time_us, full_us, older, older_id, older_death_us, newer,
         newer_id, newer_death_us, demand }
@@ -724,7 +724,7 @@ while slot <= argument_count do
       local policy, most = policy_of[i], floor(b[LEFT] / cost)
       if policy[1] == 't' then
         local on_shelf = floor(b[LEVEL] / (cost * policy[2]))
-        if most < 1 and run == 1 then most = 1 end
+        if most < 1 and not b[ASKED] then most = 1 end
         if on_shelf < most then most = on_shelf end
       end
       if most < done then done = most end
@@ -736,6 +736,7 @@ while slot <= argument_count do
     local b, policy = buckets[i], policy_of[i]
     if b then
       if done < count then b[REFUSED] = true end
+      if b[WISH] and count > 0 and cost > 0 then b[ASKED] = true end
       local charged = done * cost
       b[LEFT] = b[LEFT] - charged
       if policy[1] == 'f' then b[USED] = b[USED] + charged else b[LEVEL] = b[LEVEL] - charged * policy[2] end
