@@ -35,8 +35,7 @@ interface Budget {
  */
 export function applyTake(buckets: readonly OpenBucket[], runs: readonly AskRun[], nowUs: number): TakeOutcome {
   // Without a report there is no budget to keep to, and nothing to lease.
-  if (!buckets.some(isReported))
-    return { served: runs.map((run) => serveRun(buckets, undefined, run)), leases: [] };
+  if (!buckets.some(isReported)) return { served: runs.map((run) => serveRun(buckets, undefined, run)), leases: [] };
   for (const bucket of buckets) settle(bucket);
   const budgets = buckets.map(budgetOf);
   const served = runs.map((run) => serveRun(buckets, budgets, run));
