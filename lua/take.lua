@@ -12,6 +12,8 @@
 --       per run of equal asks: how many, the number of charges, and per charge the bucket's number, from 1, and the cost
 --       The commonest call, one token bucket without a report and one run, is written shorter:
 --         's', units per token, units per tick, tick in us, burst in tokens, how many asks, the cost of each
+--       So is the next commonest, several such buckets of one policy with a run each, all of one cost:
+--         'm', the same four, the cost of each ask, how many asks: one number for all buckets, or one for each
 -- Returns: the server's time in us; per bucket flag, a, b; per run how many of its asks were served, the first ones.
 --         flag 0: token bucket: level in units, its time in us; fixed window: used, start in us
 --         flag 1: token bucket with escrow: the same, then tokens and death in us of the older and of the newer escrow,
@@ -55,6 +57,78 @@ if is_short then
   end
 end
 
+-- The same for several keys in one call. What is written is worked out once for all keys that nobody has used.
+local is_many = ARGV[1] == 'm'
+if is_many then
+  local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+  local capacity, cost_units = ARGV[5] * units_per_token, ARGV[6] * units_per_token
+  local shortest_us = math.ceil(capacity / units_per_tick) * tick_us
+  local key_count, asks = #KEYS, ARGV[7] + 0
+  local values = redis.call('MGET', unpack(KEYS))
+  local levels, times, longest, usual = {}, {}, {}, true
+  for i = 1, key_count do
+    local value = values[i]
+    if value then
+      local form, level, time_us, scale, longest_us
+      usual = #value == 33
+      if not usual then break end
+      form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+      usual = form == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+        and longest_us >= 0 and longest_us <= 1e300
+      if not usual then break end
+      if longest_us < shortest_us then longest_us = shortest_us end
+      local ticks = math.floor((call_us - time_us) / tick_us)
+      level = level + units_per_tick * ticks
+      if level >= capacity then level, time_us = capacity, call_us else time_us = time_us + ticks * tick_us end
+      levels[i], times[i], longest[i] = level, time_us, longest_us
+    end
+  end
+  if usual then
+    local reply, n = { call_us }, 1
+    local new_asks, new_served, new_level, new_value, new_ms
+    for i = 1, key_count do
+      local flag, level, time_us, served = 0, levels[i], times[i], asks
+      if ARGV[8] then served = ARGV[6 + i] + 0 end
+      if level then
+        if cost_units > 0 then
+          local most = math.floor(level / cost_units)
+          if most < 0 then most = 0 end
+          if most < served then served = most end
+          level = level - served * cost_units
+        end
+        local expiry_us = longest[i]
+        if level < 0 then expiry_us = 2 * expiry_us end
+        local expiry_ms = math.ceil(expiry_us / 1000) + 1
+        if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
+        redis.call('SET', KEYS[i], struct.pack('<Bdddd', 1, level, time_us, units_per_token, longest[i]), 'PX',
+          expiry_ms)
+      else
+        if served ~= new_asks then
+          new_asks, new_served = served, served
+          if cost_units > 0 then
+            local most = math.floor(capacity / cost_units)
+            if most < new_served then new_served = most end
+          end
+          new_level = capacity - new_served * cost_units
+          new_value = struct.pack('<Bdddd', 1, new_level, call_us, units_per_token, shortest_us)
+          new_ms = math.ceil(shortest_us / 1000) + 1
+          if new_ms > 3153600000000 then new_ms = 3153600000000 end
+        end
+        level, time_us, served = new_level, call_us, new_served
+        -- With GET, it fails for a key of another type, which MGET gives as nothing, and leaves it as it is.
+        if redis.pcall('SET', KEYS[i], new_value, 'PX', new_ms, 'GET') then
+          flag, level, time_us, served = -1, 1, 0, 0
+        end
+      end
+      reply[n + 1], reply[n + 2], reply[n + 3] = flag, level, time_us
+      n = n + 3
+      values[i] = served
+    end
+    for i = 1, key_count do reply[n + i] = values[i] end
+    return reply
+  end
+end
+
 -- @include lib/refill
 -- @include lib/expiry
 -- @include lib/arguments
@@ -65,10 +139,17 @@ end
 -- @include lib/write-fixed-window
 -- @include lib/lease
 
--- The short form, written out: its bucket has an escrow, or cannot be read.
+-- A short form, written out: a bucket of it has an escrow, or is unusual in another way, or cannot be read.
 local argv = ARGV
 if is_short then
   argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5], '1', ARGV[6], '1', '1', ARGV[7] }
+elseif is_many then
+  argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5] }
+  local bucket_count = #KEYS
+  for i = 1, bucket_count do
+    local run = 3 + 4 * i + bucket_count
+    argv[6 + i], argv[run], argv[run + 1], argv[run + 2], argv[run + 3] = '1', ARGV[6 + i] or ARGV[7], '1', i, ARGV[6]
+  end
 end
 
 -- Slots of a bucket's table.

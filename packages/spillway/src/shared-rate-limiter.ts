@@ -83,16 +83,24 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #ask(lane: Lane, costs: readonly number[], signal: AbortSignal | undefined): Promise<Decision> {
+    if (signal !== undefined) return this.#askUntil(lane, costs, signal);
+    return new Promise((resolve) => {
+      this.#client.ask(lane, costs, (decision) => resolve(this.#counters.decided(decision)));
+    });
+  }
+
+  /** As `#ask`, for a caller who may give up. */
+  #askUntil(lane: Lane, costs: readonly number[], signal: AbortSignal): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const caller = this.#client.ask(lane, costs, (decision) => {
-        signal?.removeEventListener("abort", abort);
+        signal.removeEventListener("abort", abort);
         resolve(this.#counters.decided(decision));
       });
       const abort = (): void => {
         caller.abandon();
-        reject(signal?.reason);
+        reject(signal.reason);
       };
-      signal?.addEventListener("abort", abort, { once: true });
+      signal.addEventListener("abort", abort, { once: true });
     });
   }
 

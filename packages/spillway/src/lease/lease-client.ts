@@ -162,17 +162,22 @@ export class LeaseClient {
    * when it was forgotten and came back; in one call the bucket would be charged for one of them only.
    */
   #callsOf(lanes: readonly Lane[]): Lane[][] {
-    const calls = new Map<string, Lane[]>();
-    const seen = new Map<string, number>();
+    const groups = new Map<number, Lane[]>();
+    const seen = new Set<string>();
+    const again: Lane[] = [];
     for (const lane of lanes) {
-      const occurrence = seen.get(lane.key) ?? 0;
-      seen.set(lane.key, occurrence + 1);
-      const id = `${this.#options.groupOf(lane.key)}:${occurrence}`;
-      const together = calls.get(id);
-      if (together === undefined) calls.set(id, [lane]);
+      if (seen.has(lane.key)) {
+        again.push(lane);
+        continue;
+      }
+      seen.add(lane.key);
+      const group = this.#options.groupOf(lane.key);
+      const together = groups.get(group);
+      if (together === undefined) groups.set(group, [lane]);
       else together.push(lane);
     }
-    return [...calls.values()];
+    const calls = [...groups.values()];
+    return again.length === 0 ? calls : calls.concat(this.#callsOf(again));
   }
 
   #guarded(storeCall: StoreCall): GuardedCall {

@@ -50,8 +50,9 @@ export class StoreCall {
     const runs: AskRun[] = [];
     this.#parts = lanes.map((lane) => {
       const part = partOf(lane, buckets.length, runs.length, sent);
-      for (const [i, policy] of lane.set.policies.entries())
-        buckets.push({ key: lane.key, policy, report: part.reports?.[i] });
+      const { policies } = lane.set;
+      for (let i = 0; i < policies.length; i++)
+        buckets.push({ key: lane.key, policy: policies[i] as Policy, report: part.reports?.[i] });
       for (const callers of part.runs)
         runs.push({ count: callers.length, charges: chargesOf(callers, part.firstBucket) });
       return part;
@@ -96,7 +97,7 @@ export class StoreCall {
 }
 
 function partOf(lane: Lane, firstBucket: number, firstRun: number, sent: Instant): LanePart {
-  const runs = runsOf(lane.waiting.splice(0, MOST_CALLERS));
+  const runs = runsOf(takeCallers(lane));
   const { lease, errand } = lane;
   lane.posted = false;
   lane.errand = undefined;
@@ -104,6 +105,14 @@ function partOf(lane: Lane, firstBucket: number, firstRun: number, sent: Instant
   // Callers are here because what is held does not serve them: it goes back, so that the store can.
   const reports = lease?.report(sent, runs.length > 0 || errand === "prefetch", runs.length > 0 || errand === "settle");
   return { lane, firstBucket, firstRun, runs, reports: reports?.some(saysSomething) ? reports : undefined };
+}
+
+/** Those who ride in the next call, in order. */
+function takeCallers(lane: Lane): Caller[] {
+  const { waiting } = lane;
+  if (waiting.length > MOST_CALLERS) return waiting.splice(0, MOST_CALLERS);
+  lane.waiting = [];
+  return waiting;
 }
 
 function saysSomething({ wish, settlements }: LeaseReport): boolean {
@@ -131,9 +140,9 @@ function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, 
   const { lane, firstRun, runs } = part;
   const states = readings.map(({ state }) => state);
   context.onAnswered(lane, viewOf(states, reply, context));
-  const isRefused = (callers: readonly Caller[], r: number): boolean =>
-    (reply.served[firstRun + r] as number) < callers.length;
-  const anyRefused = runs.some(isRefused);
+  let anyRefused = false;
+  for (let r = 0; r < runs.length; r++)
+    if ((reply.served[firstRun + r] as number) < (runs[r] as readonly Caller[]).length) anyRefused = true;
   const holdMs = holdOf(part, readings);
   const refusal = anyRefused || holdMs > 0 ? denialOf(part, states, holdMs, reply, context) : undefined;
   lane.denial = refusal;
@@ -150,9 +159,11 @@ function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, 
   }
 }
 
+const NO_STATES: readonly BucketState[] = [];
+
 function viewOf(states: readonly BucketState[], reply: TakeReply, { now }: SettleContext): LastView {
-  const windows = states.map((state) => (state.kind === "token-bucket" ? undefined : copyOf(state)));
-  return { states: windows, storeUs: reply.nowUs, seenMs: now.monotonicMs };
+  const hasWindow = states.some((state) => state.kind !== "token-bucket");
+  return { states: hasWindow ? states.map(copyOf) : NO_STATES, storeUs: reply.nowUs, seenMs: now.monotonicMs };
 }
 
 /**
@@ -160,10 +171,11 @@ function viewOf(states: readonly BucketState[], reply: TakeReply, { now }: Settl
  * report of a silent holder would shut out its next caller.
  */
 function holdOf({ lane, reports, runs }: LanePart, readings: readonly StateReading[]): number {
+  if (reports === undefined) return 0;
   let holdMs = 0;
   for (const [i, { lease }] of readings.entries()) {
     const { shape } = lane.set.policies[i] as Policy;
-    const report = reports?.[i];
+    const report = reports[i];
     if (lease?.contended !== true || report === undefined || shape.kind !== "token-bucket") continue;
     if (runs.length > 0 || report.wish > 0) holdMs = Math.max(holdMs, holdUs(shape, report.lifeUs) / 1000);
   }
@@ -189,9 +201,10 @@ function refuse({ lane }: LanePart, { costs }: Caller, refusal: Denial, { now }:
 }
 
 function admit({ key, set, lease }: Lane, { costs }: Caller, states: readonly BucketState[], nowUs: number): Decision {
+  // Cost 0: who was admitted waits for nothing.
   const statuses = set.policies.map((policy, i): PolicyStatus => {
-    const status = statusOf(policy, states[i] as BucketState, costs[i] as number, nowUs);
-    return { ...status, remaining: status.remaining + (lease?.held(i) ?? 0), retryAfterMs: 0 };
+    const status = statusOf(policy, states[i] as BucketState, 0, nowUs);
+    return lease === undefined ? status : { ...status, remaining: status.remaining + lease.held(i) };
   });
   return allowed(key, costs, statuses, "store");
 }

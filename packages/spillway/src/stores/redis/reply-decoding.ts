@@ -1,4 +1,5 @@
 import type { BucketState } from "../../algorithms/bucket.ts";
+import type { Escrow } from "../../algorithms/token-bucket.ts";
 import { SpillwayError, show } from "../../errors.ts";
 import type { Policy } from "../../policy.ts";
 import type {
@@ -90,24 +91,30 @@ function reading(reader: ReplyReader, policy: Policy, key: string, report: Lease
   if (policy.shape.kind !== "token-bucket" || (flag !== 1 && (flag !== 0 || report !== undefined)))
     throw strange(`flag ${flag} with ${a} for policy ${policy.name}`);
   const { unitsPerToken, fullUs } = policy.shape;
+  const older = flag === 0 ? NO_ESCROW : escrow(reader, policy);
+  const newer = flag === 0 ? NO_ESCROW : escrow(reader, policy);
   const state: BucketState = {
     kind: "token-bucket",
     level: a,
     timeUs: b,
     unitsPerToken,
     fullUs,
-    older: { tokens: 0, id: 0, deathUs: 0 },
-    newer: { tokens: 0, id: 0, deathUs: 0 },
+    older,
+    newer,
     demand: 0,
   };
   if (flag === 0) return { kind: "state", state, lease: undefined };
-  for (const escrow of [state.older, state.newer]) {
-    escrow.tokens = reader.integer();
-    escrow.deathUs = reader.integer();
-    if (escrow.tokens < 0) throw strange(`${escrow.tokens} tokens on lease for policy ${policy.name}`);
-  }
   const lease = grant(reader, report?.wish ?? 0);
   return { kind: "state", state, lease: report === undefined ? undefined : lease };
+}
+
+/** Shared by all states without one: a reply's states are read, and only their level is changed. */
+const NO_ESCROW: Escrow = Object.freeze({ tokens: 0, id: 0, deathUs: 0 });
+
+function escrow(reader: ReplyReader, policy: Policy): Escrow {
+  const tokens = reader.integer();
+  if (tokens < 0) throw strange(`${tokens} tokens on lease for policy ${policy.name}`);
+  return { tokens, id: 0, deathUs: reader.integer() };
 }
 
 /** More than was wished for is no grant: those tokens would be spent without a word to the store. */

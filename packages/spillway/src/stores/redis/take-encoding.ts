@@ -1,6 +1,6 @@
 import type { BucketShape } from "../../algorithms/bucket.ts";
 import type { Policy } from "../../policy.ts";
-import type { Adjustment, AskRun, BucketAddress, TakeCall } from "../store.ts";
+import type { Adjustment, AskRun, BucketAddress, TakeBucket, TakeCall } from "../store.ts";
 
 /** Arguments that open every script: the policies of the call, each once. */
 export class PolicyTable {
@@ -45,16 +45,28 @@ export function encodeTake(call: TakeCall): string[] {
   return encodeShort(call) ?? encodeWhole(call);
 }
 
-/** The commonest call, one token bucket without a report and one run, has a form of its own. */
+/**
+ * The commonest calls have forms of their own: token buckets of one policy without reports, each with one run, all of one cost.
+ * `undefined` for any other call.
+ */
 function encodeShort({ buckets, runs }: TakeCall): string[] | undefined {
-  const [bucket] = buckets;
-  const [run] = runs;
-  const charge = run?.charges[0];
-  if (buckets.length !== 1 || runs.length !== 1 || run?.charges.length !== 1) return undefined;
-  if (bucket === undefined || charge === undefined || bucket.report !== undefined) return undefined;
-  const { shape } = bucket.policy;
-  if (shape.kind !== "token-bucket") return undefined;
-  return ["s", ...shapeArgs(shape).slice(1), String(run.count), String(charge.cost)];
+  const first = runs[0];
+  const policy = buckets[0]?.policy;
+  const cost = first?.charges[0]?.cost;
+  if (policy?.shape.kind !== "token-bucket" || first === undefined || runs.length !== buckets.length) return undefined;
+  let alike = true;
+  for (let i = 0; i < buckets.length; i++) {
+    const bucket = buckets[i] as TakeBucket;
+    const { count, charges } = runs[i] as AskRun;
+    const charge = charges[0];
+    if (bucket.policy !== policy || bucket.report !== undefined) return undefined;
+    if (charges.length !== 1 || charge?.bucket !== i || charge.cost !== cost) return undefined;
+    alike &&= count === first.count;
+  }
+  const numbers = shapeArgs(policy.shape).slice(1);
+  if (buckets.length === 1) return ["s", ...numbers, String(first.count), String(cost)];
+  const counts = alike ? [String(first.count)] : runs.map(({ count }) => String(count));
+  return ["m", ...numbers, String(cost), ...counts];
 }
 
 function encodeWhole({ buckets, runs }: TakeCall): string[] {

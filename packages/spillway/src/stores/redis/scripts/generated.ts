@@ -491,7 +491,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "36a4f780506e97b1d590039771bf40a61fef1ae7",
+  sha1: "11c506dd026e892cec82c2bcfe8b959d14aef677",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local time = redis.call('TIME')
@@ -525,6 +525,75 @@ if is_short then
       redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX', expiry_ms)
       return { call_us, 0, level, time_us, served }
     end
+  end
+end
+local is_many = ARGV[1] == 'm'
+if is_many then
+  local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+  local capacity, cost_units = ARGV[5] * units_per_token, ARGV[6] * units_per_token
+  local shortest_us = math.ceil(capacity / units_per_tick) * tick_us
+  local key_count, asks = #KEYS, ARGV[7] + 0
+  local values = redis.call('MGET', unpack(KEYS))
+  local levels, times, longest, usual = {}, {}, {}, true
+  for i = 1, key_count do
+    local value = values[i]
+    if value then
+      local form, level, time_us, scale, longest_us
+      usual = #value == 33
+      if not usual then break end
+      form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+      usual = form == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+        and longest_us >= 0 and longest_us <= 1e300
+      if not usual then break end
+      if longest_us < shortest_us then longest_us = shortest_us end
+      local ticks = math.floor((call_us - time_us) / tick_us)
+      level = level + units_per_tick * ticks
+      if level >= capacity then level, time_us = capacity, call_us else time_us = time_us + ticks * tick_us end
+      levels[i], times[i], longest[i] = level, time_us, longest_us
+    end
+  end
+  if usual then
+    local reply, n = { call_us }, 1
+    local new_asks, new_served, new_level, new_value, new_ms
+    for i = 1, key_count do
+      local flag, level, time_us, served = 0, levels[i], times[i], asks
+      if ARGV[8] then served = ARGV[6 + i] + 0 end
+      if level then
+        if cost_units > 0 then
+          local most = math.floor(level / cost_units)
+          if most < 0 then most = 0 end
+          if most < served then served = most end
+          level = level - served * cost_units
+        end
+        local expiry_us = longest[i]
+        if level < 0 then expiry_us = 2 * expiry_us end
+        local expiry_ms = math.ceil(expiry_us / 1000) + 1
+        if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
+        redis.call('SET', KEYS[i], struct.pack('<Bdddd', 1, level, time_us, units_per_token, longest[i]), 'PX',
+          expiry_ms)
+      else
+        if served ~= new_asks then
+          new_asks, new_served = served, served
+          if cost_units > 0 then
+            local most = math.floor(capacity / cost_units)
+            if most < new_served then new_served = most end
+          end
+          new_level = capacity - new_served * cost_units
+          new_value = struct.pack('<Bdddd', 1, new_level, call_us, units_per_token, shortest_us)
+          new_ms = math.ceil(shortest_us / 1000) + 1
+          if new_ms > 3153600000000 then new_ms = 3153600000000 end
+        end
+        level, time_us, served = new_level, call_us, new_served
+        if redis.pcall('SET', KEYS[i], new_value, 'PX', new_ms, 'GET') then
+          flag, level, time_us, served = -1, 1, 0, 0
+        end
+      end
+      reply[n + 1], reply[n + 2], reply[n + 3] = flag, level, time_us
+      n = n + 3
+      values[i] = served
+    end
+    for i = 1, key_count do reply[n + i] = values[i] end
+    return reply
   end
 end
 local floor, ceil, max = math.floor, math.ceil, math.max
@@ -664,6 +733,13 @@ end
 local argv = ARGV
 if is_short then
   argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5], '1', ARGV[6], '1', '1', ARGV[7] }
+elseif is_many then
+  argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5] }
+  local bucket_count = #KEYS
+  for i = 1, bucket_count do
+    local run = 3 + 4 * i + bucket_count
+    argv[6 + i], argv[run], argv[run + 1], argv[run + 2], argv[run + 3] = '1', ARGV[6 + i] or ARGV[7], '1', i, ARGV[6]
+  end
 end
 local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
