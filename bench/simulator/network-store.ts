@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   type Adjustment,
   type MemoryStore,
@@ -63,6 +64,8 @@ export function networkStore(
   random: Random,
 ): Store {
   const never = (): Promise<never> => Promise.reject(new Error("The simulator only takes."));
+  // All replicas run in this process, whose id the limiter would give.
+  const replicaId = randomUUID();
   /** A call of another kind than take, on the same road. */
   const reach = <T>(execute: () => T | Promise<T>): Promise<T> =>
     new Promise((resolve) => {
@@ -88,7 +91,7 @@ export function networkStore(
           loop.after(half, () => clock.whenAwake(() => resolve(reply)));
         });
       }),
-    countReplicas: (id, lifeMs) => reach(() => shared.countReplicas(id, lifeMs, loop.nowMs)),
+    countReplicas: (_id, lifeMs) => reach(() => shared.countReplicas(replicaId, lifeMs, loop.nowMs)),
     adjust: (adjustments) => reach(() => shared.adjust(adjustments)),
     peek: never,
     reset: never,

@@ -6,6 +6,7 @@ import { requireFailureMode, type StoreFailureMode } from "./policy.ts";
 import { type PolicyResolver, policyResolver } from "./policy-set.ts";
 import type { RateLimiterOptions } from "./rate-limiter.ts";
 import { memoryStore } from "./stores/memory-store.ts";
+import { warnOfPerProcessLimit } from "./stores/per-process-warning.ts";
 import type { Store } from "./stores/store.ts";
 
 /** The options of a limiter, checked and completed. */
@@ -51,6 +52,7 @@ export function resolveLimiterOptions(options: RateLimiterOptions): ResolvedOpti
   if (options.store !== undefined)
     requireMethods(options.store, "store", "a store, such as redisStore(client)", ["take", "peek", "adjust", "reset"]);
   if (typeof onStateChange !== "function") throw invalidOption("onStateChange", "a function", onStateChange);
+  if (options.store === undefined) warnOfPerProcessLimit();
   const store = options.store ?? memoryStore({ maxKeys, clock });
   const maxDrainMs = maxDrainOf(options.lease);
   return {

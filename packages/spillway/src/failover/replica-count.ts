@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { Store } from "../stores/store.ts";
 
+/** One for all limiters of this process: together they are one replica. */
+const PROCESS_ID = randomUUID();
 /** A process says that it is at work so often while it makes decisions: often at first, when others may be starting too. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5000;
@@ -13,7 +15,6 @@ export class ReplicaCount {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #least: number;
-  readonly #id = randomUUID();
   #nextBeatMs: number | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #counted = 1;
@@ -38,7 +39,7 @@ export class ReplicaCount {
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
     // A process that has only just begun may be gone before it counts.
     if (isFirst) return;
-    this.#store.countReplicas?.(this.#id, LIFE_MS).then(
+    this.#store.countReplicas?.(PROCESS_ID, LIFE_MS).then(
       (count) => {
         this.#counted = count;
       },
