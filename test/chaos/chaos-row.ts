@@ -16,6 +16,8 @@ export interface Expectation {
   readonly absences: 0 | 1;
   /** Whether the store answers nothing at all meanwhile, so that nobody waits for it once that is known. */
   readonly silent?: boolean;
+  /** Whether the store comes back without the buckets that it had. */
+  readonly forgets?: boolean;
   /** Whether there are decisions that were made without the store; there are where it is left alone. */
   readonly degraded?: "some" | "none" | "perhaps";
 }
@@ -52,7 +54,7 @@ export function rowOf(run: FaultRun, expectation: Expectation, attempts: number)
     longestMs: netMs.at(-1) ?? Number.NaN,
     wrong: wrong.length,
     admitted: run.reports.reduce((sum, { decisions }) => sum + decisions.allowed.reduce((n, one) => n + one, 0), 0),
-    bound: boundOf(run),
+    bound: boundOf(run, expectation),
     backMs: backMsOf(run),
   };
   return { ...row, shortfalls: [...shortfallsOf(row, run, expectation), ...wrong.slice(0, 5)], attempts };
@@ -74,19 +76,18 @@ function shortfallsOf(
 }
 
 /**
- * Full buckets and shares meet once when the store is left alone and returned to; and while some processes are back and others
- * are not yet, the latter admit their share on top.
+ * What may go in: burst + rate x time for each key, and one more burst where the store forgot all. While some processes are back
+ * and others are not yet, the latter admit their part on top.
  */
-function boundOf({ reports }: FaultRun): number {
+function boundOf({ reports }: FaultRun, { forgets = false }: Expectation): number {
   const starts = reports.flatMap(({ decisions }) => decisions.startedMs[0] ?? []);
   const ends = reports.flatMap(
     ({ decisions: { startedMs, tookMs } }) => (startedMs.at(-1) ?? 0) + (tookMs.at(-1) ?? 0),
   );
   const seconds = (Math.max(...ends) - Math.min(...starts)) / 1000;
   const apartSeconds = (spreadOf(reports, "away") + spreadOf(reports, "back")) / 1000;
-  const crossings = reports.some(({ changes }) => changes.length > 0) ? 1 : 0;
-  const rated = seconds + (apartSeconds * (PROCESSES - 1)) / PROCESSES;
-  return KEYS * (POLICY.burst * (1 + crossings) + POLICY.limit * rated);
+  const ratedSeconds = seconds + (apartSeconds * (PROCESSES - 1)) / PROCESSES;
+  return KEYS * (POLICY.burst * (forgets ? 2 : 1) + POLICY.limit * ratedSeconds);
 }
 
 /** From when the first process changes until the last one does. */

@@ -81,9 +81,12 @@ class Load {
     for (const record of issued) record.waited = record.tookMs === undefined;
   }
 
+  /** What the loop was late by since the last slice: as Node says, and by this timer, which may run before Node's has. */
   #slice() {
-    const lateMs = Math.max(0, this.#histogram.max / 1e6 - LOOP_RESOLUTION_MS);
-    this.#delays.push({ untilMs: nowMs(), lateMs: Number.isFinite(lateMs) ? lateMs : 0 });
+    const untilMs = nowMs();
+    const ownMs = untilMs - (this.#delays.at(-1)?.untilMs ?? untilMs) - LOOP_SLICE_MS;
+    const nodesMs = this.#histogram.max / 1e6 - LOOP_RESOLUTION_MS;
+    this.#delays.push({ untilMs, lateMs: Math.max(0, ownMs, Number.isFinite(nodesMs) ? nodesMs : 0) });
     this.#histogram.reset();
   }
 

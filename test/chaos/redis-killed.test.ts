@@ -19,5 +19,5 @@ faultTest(
     begin: ({ server }) => server.kill(),
     end: ({ server }) => server.restart(),
   },
-  { absences: 1 },
+  { absences: 1, forgets: true },
 );
