@@ -43,6 +43,11 @@ export class CallSampler {
     return storeCallsOf(this.#samples, seconds);
   }
 
+  /** Calls since some start. */
+  total(): Promise<number> {
+    return this.#counter.look();
+  }
+
   close(): void {
     clearInterval(this.#timer);
     this.#counter.close();

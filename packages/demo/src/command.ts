@@ -2,11 +2,12 @@ import { randomInt } from "node:crypto";
 import { constants, existsSync, statSync } from "node:fs";
 import { access, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import type { OpenParts } from "./demo-parts.ts";
 import { type DemoDocument, missedMarks } from "./document.ts";
 import { type DemoOptions, helpText, OptionError, parseOptions } from "./options.ts";
 import { ProgressLine } from "./progress.ts";
 import { renderReport } from "./report.ts";
-import { type DemoParts, type Opening, runDemo } from "./run-demo.ts";
+import { runDemo } from "./run-demo.ts";
 import { renderMarks, renderTable } from "./table.ts";
 
 const EXIT_MISSED = 1;
@@ -25,9 +26,16 @@ class Interrupted extends Error {
   }
 }
 
-/** Runs the demo as a command on the parts that `open` gives, and sets the exit code of this process. */
-export function runCommand(args: readonly string[], open: (opening: Opening) => Promise<DemoParts>): void {
-  exitCodeOf(args, open).then(endWith, (error: unknown) => {
+/** How to run the demo. */
+export interface DemoWays {
+  readonly open: OpenParts;
+  /** What `--serve` does, until it is told to end. Left out where it is not possible. */
+  readonly serve?: (options: DemoOptions, progress: ProgressLine, ended: AbortSignal) => Promise<void>;
+}
+
+/** Runs the demo as a command, and sets the exit code of this process. */
+export function runCommand(args: readonly string[], ways: DemoWays): void {
+  exitCodeOf(args, ways).then(endWith, (error: unknown) => {
     console.error(error);
     endWith(EXIT_MISSED);
   });
@@ -42,12 +50,16 @@ function endWith(exitCode: number): void {
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
-async function exitCodeOf(args: readonly string[], open: (opening: Opening) => Promise<DemoParts>): Promise<number> {
-  const options = await readOptions(args);
+async function exitCodeOf(args: readonly string[], { open, serve }: DemoWays): Promise<number> {
+  const options = await readOptions(args, serve !== undefined);
   if (typeof options === "number") return options;
   const interruption = interruptible();
   try {
     const progress = new ProgressLine(process.stderr, () => performance.now());
+    if (options.serve) {
+      await serve?.(options, progress, interruption);
+      return 0;
+    }
     return await present(await runDemo(options, progress, interruption, open), options);
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error));
@@ -56,14 +68,15 @@ async function exitCodeOf(args: readonly string[], open: (opening: Opening) => P
 }
 
 /** The options, or the exit code when there is nothing to run. */
-async function readOptions(args: readonly string[]): Promise<DemoOptions | number> {
+async function readOptions(args: readonly string[], canServe: boolean): Promise<DemoOptions | number> {
   try {
     const options = parseOptions(args, randomInt(2 ** 32));
     if (options === "help") {
       console.log(helpText());
       return 0;
     }
-    await requireWritable(options.report);
+    if (options.serve && !canServe) throw new OptionError("--serve is not for replicas that others started.");
+    if (!options.serve) await requireWritable(options.report);
     return options;
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;

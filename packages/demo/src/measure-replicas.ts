@@ -1,10 +1,10 @@
 import { CallSampler } from "./call-counter.ts";
 import { runCommand } from "./command.ts";
+import type { DemoParts, Opening } from "./demo-parts.ts";
 import { describeStore } from "./demo-store.ts";
 import { GeneratorProcess } from "./generator-process.ts";
 import { RedisCallCounter } from "./redis-calls.ts";
 import { ReplicaFleet } from "./replica-fleet.ts";
-import type { DemoParts, Opening } from "./run-demo.ts";
 import { runnableModes } from "./runnable-modes.ts";
 
 /** Runs the demo against replicas that others started: those of `docker-compose.yml`. `--workers` says how many there are. */
@@ -30,4 +30,4 @@ function addressIn(variable: string): string {
   return address;
 }
 
-runCommand(process.argv.slice(2), openReplicas);
+runCommand(process.argv.slice(2), { open: openReplicas });

@@ -1,12 +1,12 @@
 import cluster from "node:cluster";
 import { CallSampler } from "./call-counter.ts";
 import { ClusterCallCounter } from "./cluster-calls.ts";
+import type { DemoParts, Opening } from "./demo-parts.ts";
 import { type DemoStore, freshName, openDemoStore } from "./demo-store.ts";
 import { GeneratorProcess } from "./generator-process.ts";
 import type { Mode } from "./modes.ts";
 import type { DemoOptions } from "./options.ts";
 import { RedisCallCounter } from "./redis-calls.ts";
-import type { DemoParts, Opening } from "./run-demo.ts";
 import { runnableModes } from "./runnable-modes.ts";
 import { directRoute, openBreakableRoute, type StoreRoute } from "./store-route.ts";
 import { WorkerFleet } from "./worker-fleet.ts";

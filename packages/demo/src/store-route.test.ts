@@ -43,6 +43,12 @@ describe("a breakable route", () => {
     expect(steps).toEqual(["cut", "mend"]);
   });
 
+  it("is closed and opened again by hand, one step after the other", async () => {
+    const { setReachable } = breakableRoute(proxy, "redis://store:6379", OUTAGE);
+    await Promise.all([setReachable?.(false), setReachable?.(true)]);
+    expect(steps).toEqual(["cut", "mend"]);
+  });
+
   it("keeps credentials and database of the store's address", () => {
     const { url } = breakableRoute(proxy, "redis://me:secret@store:6379/3", OUTAGE);
     expect(url).toBe("redis://me:secret@127.0.0.1:7777/3");
@@ -57,6 +63,7 @@ describe("a direct route", () => {
   it("leads to the store itself and never breaks", async () => {
     const route = directRoute("redis://store:6379");
     expect(route.url).toBe("redis://store:6379");
+    expect(route.setReachable).toBeUndefined();
     const end = route.begin(10);
     expect(vi.getTimerCount()).toBe(0);
     await end();

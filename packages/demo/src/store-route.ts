@@ -6,6 +6,8 @@ export interface StoreRoute {
   readonly url: string;
   /** Told when a run of so many seconds begins. @returns told when it is over. */
   begin(seconds: number): () => Promise<void>;
+  /** Closes the way or opens it again, at any time. Left out where it cannot be closed. */
+  setReachable?(reachable: boolean): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -57,6 +59,10 @@ export function breakableRoute(proxy: Cuttable, storeUrl: string, outage: Outage
         then(() => proxy.mend());
         await change;
       };
+    },
+    async setReachable(reachable) {
+      then(() => (reachable ? proxy.mend() : proxy.cut()));
+      await change;
     },
     close: () => proxy.stop(),
   };
