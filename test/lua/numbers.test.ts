@@ -17,6 +17,7 @@ beforeAll(async () => {
 });
 
 const TEN_THOUSAND = policyOf({ name: "ten-thousand", limit: 10_000, period: "1s", burst: 1 });
+const REFILL_US = 100;
 const SECONDS = 2;
 
 it("C01 a: 10,000 per second with burst 1, under a flood of calls, is admitted to the token", {
@@ -38,9 +39,12 @@ it("C01 a: 10,000 per second with burst 1, under a flood of calls, is admitted t
   expect(disagreements).toEqual([]);
   // Thousands of calls were waiting all the time; how many the server got through is this machine's affair.
   expect(within.length).toBeGreaterThan(5000);
-  expect(admitted).toBeLessThanOrEqual(20_001);
+  // 20,001 in two seconds; less where the server was not given the processor for the last of them.
+  const due = 1 + ((within.at(-1)?.[0] ?? 0) - (within[0]?.[0] ?? 0)) / REFILL_US;
+  expect(due).toBeGreaterThan(15_000);
+  expect(admitted).toBeLessThanOrEqual(due);
   // With burst 1, whatever comes in while the server is not given the processor cannot be saved up.
-  expect(admitted + lostTokens).toBeGreaterThanOrEqual(19_900);
+  expect(admitted + lostTokens).toBeGreaterThanOrEqual(0.995 * due);
 
   expect(numbers.length).toBeGreaterThan(100);
   for (const number of numbers) expect(number).toSatisfy(Number.isSafeInteger);

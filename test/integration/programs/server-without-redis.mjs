@@ -27,12 +27,12 @@ await app.register(spillway, { limiter: used.limiter, key: () => "route" });
 app.get("/", async () => "hello");
 await app.ready();
 
-process.on("message", async ({ ask, end }) => {
+process.on("message", async ({ ask, key = "k", end }) => {
   if (ask !== undefined) {
     const decisions = await Promise.all(
       Array.from({ length: ask }, async () => {
         const startedMs = performance.now();
-        const decision = await used.limiter.consume("k");
+        const decision = await used.limiter.consume(key);
         return { decision, tookMs: performance.now() - startedMs };
       }),
     );
