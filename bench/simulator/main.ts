@@ -74,8 +74,10 @@ export async function main(args: readonly string[]): Promise<number> {
     runs.push(result);
     out.write(`${rowOf(result)}\n`);
   }
-  const over = runs.filter((run) => run.over > 0);
-  out.write(over.length === 0 ? `${runs.length} runs, none over the limit\n` : `${over.length} runs over the limit\n`);
+  // Around an outage some replicas decide by their shares while others ask the store again: that bound is another one.
+  const bound = runs.filter((_run, i) => chosen[i]?.outage === undefined);
+  const over = bound.filter((run) => run.over > 0);
+  out.write(`${bound.length} runs without an outage, ${over.length === 0 ? "none" : over.length} over the limit\n`);
   if (values.json) process.stdout.write(`${JSON.stringify({ runs })}\n`);
   return over.length === 0 ? 0 : 1;
 }
