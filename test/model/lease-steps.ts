@@ -298,8 +298,8 @@ export class LeaseSteps {
     lose: async () => {
       const bucket = this.#world.random.whole(0, this.#world.setup.buckets.length - 1);
       this.#world.lose(bucket);
-      // Ids are told apart by the microsecond in which a lease was opened.
-      await this.#world.pass(1);
+      // Ids are told apart by the microsecond in which a lease was opened, and a server needs many for one call.
+      await this.#world.pass(1000);
       return `bucket ${bucket} is lost`;
     },
     comeBackWhenTold: () => this.#comeBack(),

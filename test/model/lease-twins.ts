@@ -163,7 +163,7 @@ export const LEASE_TWINS: readonly LeaseTwin[] = [
     mistake: "7: a raised burst keeps what was used rather than what is left",
     rules: {
       advance(state, shape, nowUs, before) {
-        state.level += (shape.burst - before.burst) * state.unitsPerToken;
+        state.level += Math.max(0, shape.burst - before.burst) * state.unitsPerToken;
         tokenBucket.advance(state, shape, nowUs);
       },
     },
