@@ -22,6 +22,10 @@ export class StillClock implements Clock {
   startTimer(): Timer {
     return { cancel: () => {} };
   }
+
+  afterTurn(run: () => void): void {
+    setImmediate(run);
+  }
 }
 
 /** A real limiter in memory. */

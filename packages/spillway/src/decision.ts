@@ -1,7 +1,7 @@
 /** Who decided: a leased token, the store, a remembered refusal, or what stands in for a store that cannot answer. */
 export type DecisionSource = "lease" | "store" | "denial-cache" | "backstop" | "open" | "closed";
 
-/** `"limited"`: over the limit for now. `"never"`: the cost cannot fit, whenever. `"blocked"`: shut out by `block()`. */
+/** `"limited"`: over the limit for now. `"never"`: the cost cannot fit, whenever. `"blocked"`: shut out; nothing does so yet. */
 export type RefusalReason = "limited" | "never" | "blocked";
 
 /** How one policy stands after a decision. */

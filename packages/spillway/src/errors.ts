@@ -41,6 +41,11 @@ export function invalidKey(expected: string, got: unknown): TypeError {
   return withCode(new TypeError(`A key must be ${expected}, got ${show(got)}.`), "ERR_SPILLWAY_INVALID_KEY");
 }
 
+/** A bad argument of a call, other than a key or a cost: a `TypeError`. */
+export function invalidArgument(name: string, expected: string, got: unknown): TypeError {
+  return withCode(new TypeError(`The ${name} must be ${expected}, got ${show(got)}.`), "ERR_SPILLWAY_INVALID_OPTION");
+}
+
 /** A bad cost: `TypeError` for what is no number, `RangeError` for a number outside the range. */
 export function invalidCost(got: unknown, name = "cost"): TypeError | RangeError {
   const message = `A ${name} must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}, got ${show(got)}.`;

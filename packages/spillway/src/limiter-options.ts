@@ -43,7 +43,7 @@ export function resolveLimiterOptions(options: RateLimiterOptions): ResolvedOpti
   const { clock = systemClock, onStoreFailure = "backstop", onStateChange = warn } = options;
   const maxKeys = requireWhole(options.maxKeys ?? 100_000, "maxKeys", 1, 10_000_000);
   requireFailureMode(onStoreFailure, "onStoreFailure");
-  requireMethods(clock, "clock", "a clock, such as manualClock()", [
+  requireMethods(clock, "clock", "a clock, such as manualClock() of spillway/testing", [
     "monotonicMs",
     "wallMs",
     "startTimer",
@@ -73,6 +73,8 @@ export function resolveLimiterOptions(options: RateLimiterOptions): ResolvedOpti
 function maxDrainOf(option: RateLimiterOptions["lease"]): number | undefined {
   if (option === false) return undefined;
   if (option === undefined) return 50;
+  if (typeof option !== "object" || option === null)
+    throw invalidOption("lease", "false or an object such as { maxDrainMs: 50 }", option);
   requireObject(option, "lease", ["maxDrainMs"]);
   return requireNumber(option.maxDrainMs ?? 50, "lease.maxDrainMs", 5, 1000);
 }

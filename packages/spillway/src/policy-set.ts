@@ -40,7 +40,7 @@ export function policyResolver(option: PoliciesOption): PolicyResolver {
   return (key) => {
     const returned: unknown = option(key);
     if (typeof returned !== "object" || returned === null)
-      throw invalidOption("policies(key)", "a function that returns a policy or an array of policies", returned);
+      throw invalidOption("policies(key)", "a policy or an array of policies", returned);
     let set = known.get(returned);
     if (set === undefined) {
       const fresh = resolveSet(returned, "policies(key)");
@@ -58,6 +58,8 @@ function resolveSet(option: unknown, at: string): PolicySet {
     option.catch(() => {});
     throw invalidOption(at, "synchronous: policies, not a promise of them", option);
   }
+  if (typeof option !== "object" || option === null)
+    throw invalidOption(at, "a policy, an array of policies, or a function of the key that returns either", option);
   const list: unknown[] = Array.isArray(option) ? [...option] : [option];
   if (list.length < 1 || list.length > MOST_POLICIES)
     throw invalidOption(at, `one policy, or an array of 1 to ${MOST_POLICIES}`, option);

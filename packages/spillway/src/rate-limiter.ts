@@ -65,9 +65,12 @@ export interface RateLimiter {
    * @throws TypeError | RangeError for a bad key or cost.
    */
   consumeNow(key: string, options?: ConsumeOptions): Decision | undefined;
-  /** How a key stands in the store. Rejects with a `SpillwayError` when the store cannot answer. */
+  /** How a key stands in the store, without the tokens that processes hold on lease, this one too. Rejects with a `SpillwayError` when the store cannot answer. */
   peek(key: string): Promise<PeekResult>;
-  /** Gives back what an admitted decision took, never above full. Does nothing for a refused or degraded decision, or twice. */
+  /**
+   * Gives back what an admitted decision took, never above full. Takes the decision itself, not a copy. Does nothing for a
+   * refused or degraded decision, or the second time.
+   */
   refund(decision: Decision): Promise<void>;
   /** Makes a key as if unused. Rejects with a `SpillwayError` when the store cannot answer. */
   reset(key: string): Promise<void>;

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { allowed, refused, statusOf } from "./decide.ts";
 import type { Decision, PolicyStatus } from "./decision.ts";
-import { invalidKey, SpillwayError } from "./errors.ts";
+import { invalidArgument, invalidKey, SpillwayError } from "./errors.ts";
 import { Backstop } from "./failover/backstop.ts";
 import { asStoreError } from "./failover/guarded-store.ts";
 import { NodeGuards } from "./failover/node-guards.ts";
@@ -70,13 +70,11 @@ export class SharedRateLimiter implements RateLimiter {
 
   consume(key: string, options?: ConsumeOptions): Promise<Decision> {
     try {
-      const signal = options?.signal;
-      signal?.throwIfAborted();
       const lane = this.#laneOf(key);
       const costs = costsOf(options, lane);
       const decision = this.#decideNow(lane, costs);
       if (decision !== undefined) return Promise.resolve(this.#counters.decided(decision));
-      return this.#ask(lane, costs, signal);
+      return this.#ask(lane, costs, options?.signal);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -203,6 +201,8 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   async #refund(decision: Decision): Promise<void> {
+    if (typeof decision !== "object" || decision === null || !Array.isArray(decision.costs))
+      throw invalidArgument("decision", "what consume gave", decision);
     const { allowed: admitted, degraded, key, costs, policies } = decision;
     if (!admitted || degraded || this.#refunded.has(decision)) return;
     this.#refunded.add(decision);
@@ -285,9 +285,17 @@ export class SharedRateLimiter implements RateLimiter {
   }
 }
 
+/** @throws TypeError | RangeError for options that say nothing, so that a misspelt cost is not taken for 1. */
 function costsOf(options: ConsumeOptions | undefined, lane: Lane): readonly number[] {
-  if (options === undefined || !("cost" in options)) return lane.set.unitCosts;
-  return resolveCosts(options.cost as Cost, lane.set);
+  if (options === undefined) return lane.set.unitCosts;
+  if (typeof options !== "object" || options === null) throw invalidArgument("options", "an object such as { cost: 5 }", options);
+  for (const name in options)
+    if (name !== "cost" && name !== "signal") throw invalidArgument("options", "cost and signal only", name);
+  const { signal } = options;
+  if (signal !== undefined && typeof signal?.throwIfAborted !== "function")
+    throw invalidArgument("signal", "an AbortSignal", signal);
+  signal?.throwIfAborted();
+  return "cost" in options ? resolveCosts(options.cost as Cost, lane.set) : lane.set.unitCosts;
 }
 
 function addressesOf(key: string, policies: readonly Policy[]): BucketAddress[] {

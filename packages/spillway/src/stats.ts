@@ -33,7 +33,10 @@ export interface LeaseStats {
   /** Grown too old to spend; they are given back too when a call still reaches the store in time. */
   readonly expired: number;
   readonly prefetches: number;
-  /** Policies that are asked of the store each time, because their burst fills in a time too short for a lease. */
+  /**
+   * Policies that keep their keys from leases, so that the store is asked each time: windows, and token buckets whose burst fills
+   * in a time too short for a lease.
+   */
   readonly tooSmall: readonly string[];
 }
 
