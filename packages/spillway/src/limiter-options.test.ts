@@ -69,7 +69,7 @@ describe("createRateLimiter", () => {
   it.each<[string, string, unknown]>([
     ["options", "an object", undefined],
     ["options.limit", "one of ", { policies: BUCKET, limit: 5 }],
-    ["policies", "a policy object", {}],
+    ["policies", "a policy, an array of policies, or a function of the key that returns either", {}],
     ["policies", "one policy, or an array of 1 to 16", { policies: [] }],
     ["policies.limit", "a whole number", { policies: { ...BUCKET, limit: "100" } }],
     ["store", "a store", { policies: BUCKET, store: "redis://localhost" }],
@@ -82,7 +82,7 @@ describe("createRateLimiter", () => {
     ["replicas", "a whole number from 1", { policies: BUCKET, replicas: Number.NaN }],
     ["maxKeys", "a whole number from 1", { policies: BUCKET, maxKeys: Number.POSITIVE_INFINITY }],
     ["clock", "a clock", { policies: BUCKET, clock: Date }],
-    ["lease", "an object", { policies: BUCKET, lease: true }],
+    ["lease", "false or an object such as { maxDrainMs: 50 }", { policies: BUCKET, lease: true }],
     ["lease.maxDrainMs", "a number from 5 to 1000", { policies: BUCKET, lease: { maxDrainMs: Number.NaN } }],
     ["onStateChange", "a function", { policies: BUCKET, onStateChange: "log" }],
   ])("refuses a bad option %s (%#)", (option, expected, options) => {

@@ -31,7 +31,11 @@ describe("policyResolver", () => {
   });
 
   it.each<[string, RegExp, unknown]>([
-    ["nothing", /^Option policies must be a policy object, got undefined\.$/, undefined],
+    [
+      "nothing",
+      /^Option policies must be a policy, an array of policies, or a function .*, got undefined\.$/,
+      undefined,
+    ],
     ["an empty array", /^Option policies must be one policy, or an array of 1 to 16, got an array of 0\.$/, []],
     [
       "17 policies",
@@ -57,7 +61,7 @@ describe("policyResolver", () => {
   });
 
   it.each<[string, RegExp, unknown]>([
-    ["undefined", /^Option policies\(key\) must be a function that returns a policy .*, got undefined\.$/, undefined],
+    ["undefined", /^Option policies\(key\) must be a policy or an array of policies, got undefined\.$/, undefined],
     ["null", /got null\.$/, null],
     ["NaN", /got NaN\.$/, Number.NaN],
     ["text", /got "paid"\.$/, "paid"],

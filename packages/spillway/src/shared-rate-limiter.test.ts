@@ -168,3 +168,27 @@ describe("a refund", () => {
     ]);
   });
 });
+
+describe("options of consume that say nothing", () => {
+  it.each([
+    ["a number", 5],
+    ["null", null],
+    ["a misspelt cost", { costs: 5 }],
+    ["a signal that is none", { signal: {} }],
+  ])("are refused before anything is sent: %s", async (_, options) => {
+    const { limiter, store } = setup();
+    const given = options as unknown as { cost: number };
+    await expect(limiter.consume("key", given)).rejects.toThrow(TypeError);
+    await expect(limiter.consume("key", given)).rejects.toMatchObject({ code: "ERR_SPILLWAY_INVALID_OPTION" });
+    expect(() => limiter.consumeNow("key", given)).toThrow(TypeError);
+    expect(store.calls).toEqual([]);
+  });
+
+  it("and a caller who has already given up is not charged", async () => {
+    const { limiter, store } = setup();
+    const signal = AbortSignal.abort(new Error("gone"));
+    await expect(limiter.consume("key", { signal })).rejects.toThrow("gone");
+    expect(() => limiter.consumeNow("key", { signal })).toThrow("gone");
+    expect(store.calls).toEqual([]);
+  });
+});

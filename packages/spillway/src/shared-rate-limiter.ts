@@ -288,7 +288,8 @@ export class SharedRateLimiter implements RateLimiter {
 /** @throws TypeError | RangeError for options that say nothing, so that a misspelt cost is not taken for 1. */
 function costsOf(options: ConsumeOptions | undefined, lane: Lane): readonly number[] {
   if (options === undefined) return lane.set.unitCosts;
-  if (typeof options !== "object" || options === null) throw invalidArgument("options", "an object such as { cost: 5 }", options);
+  if (typeof options !== "object" || options === null)
+    throw invalidArgument("options", "an object such as { cost: 5 }", options);
   for (const name in options)
     if (name !== "cost" && name !== "signal") throw invalidArgument("options", "cost and signal only", name);
   const { signal } = options;
