@@ -10,7 +10,7 @@ const limiter = createRateLimiter({
   store,
   lease: process.env.LEASE === "true" ? { maxDrainMs: 50 } : false,
   deadlineMs: 5000,
-  policies: { name: "hundred", limit: 100, period: "1m", algorithm: process.env.ALGORITHM },
+  policies: { name: "minute", limit: Number(process.env.LIMIT ?? 100), period: "1m", algorithm: process.env.ALGORITHM },
 });
 await limiter.peek("k");
 process.once("message", async () => {
