@@ -13,11 +13,19 @@ afterEach(() => {
   server?.close();
 });
 
-/** A server whose connections belong to two workers in turn, as a `node:cluster` deals them out. */
-async function serve(answer: (worker: string, ...args: Parameters<RequestListener>) => void): Promise<URL> {
+const inTurn = (count: number) => `w${count % 2}`;
+
+/**
+ * A server whose connections belong to two workers.
+ * @param dealt the worker of the next connection after so many; in turn, as `node:cluster` does it.
+ */
+async function serve(
+  answer: (worker: string, ...args: Parameters<RequestListener>) => void,
+  dealt: (count: number) => string = inTurn,
+): Promise<URL> {
   const workers = new Map<Socket, string>();
   server = createServer((request, response) => {
-    const worker = workers.get(request.socket) ?? `w${workers.size % 2}`;
+    const worker = workers.get(request.socket) ?? dealt(workers.size);
     workers.set(request.socket, worker);
     response.setHeader("x-worker", worker);
     if (request.headers["x-api-key"] === "greeting") response.end("hello");
@@ -39,12 +47,15 @@ function sendAll(sender: RequestSender, count: number): Promise<RequestEnd[]> {
 }
 
 describe("KeptConnections", () => {
-  it("deals requests out to the servers in turn, over the same number of connections to each", async () => {
+  it.each([
+    ["in turn", inTurn],
+    ["three to one", (count: number) => (count % 4 === 0 ? "w1" : "w0")],
+  ])("deals requests out to the servers in turn, where connections go to them %s", async (_title, dealt) => {
     const ports = { w0: new Set<number>(), w1: new Set<number>() };
     const url = await serve((worker, request, response) => {
       ports[worker as "w0"].add(request.socket.remotePort ?? 0);
       response.end();
-    });
+    }, dealt);
     const sender = await open(url);
     const workers: string[] = [];
     for (let round = 0; round < CONNECTIONS_EACH; round++)
@@ -67,6 +78,23 @@ describe("KeptConnections", () => {
     expect(ends.every((end) => "answer" in end && end.answer.status === 200)).toBe(true);
   });
 
+  it("gives each request the answer to it, not to one that was sent before or after it", async () => {
+    const held: (() => void)[] = [];
+    const seen = new Map<Socket, number>();
+    const count = 2 * CONNECTIONS_EACH;
+    const url = await serve((_worker, request, response) => {
+      const place = (seen.get(request.socket) ?? 0) + 1;
+      seen.set(request.socket, place);
+      response.statusCode = place === 1 ? 200 : 429;
+      held.push(() => response.end());
+      if (held.length === 2 * count) for (const release of held) release();
+    });
+    // Each connection carries two, and the later half of what is sent comes second.
+    const ends = await sendAll(await open(url), 2 * count);
+    const statuses = ends.map((end) => ("answer" in end ? end.answer.status : end.failure));
+    expect(statuses).toEqual([...new Array(count).fill(200), ...new Array(count).fill(429)]);
+  });
+
   it("tells of every request on a lost connection, and goes on with the others", async () => {
     let served = 0;
     const url = await serve((_worker, request, response) => {
@@ -83,21 +111,15 @@ describe("KeptConnections", () => {
   it("fails what is sent when all servers are gone, and never before send returns", async () => {
     const sender = await open(await serve((_worker, _request, response) => response.end()));
     server?.closeAllConnections();
-    let told = false;
-    await expect
-      .poll(async () => {
-        let returned = false;
-        const end = await new Promise<RequestEnd>((resolve) => {
-          sender.send((one) => {
-            told = returned;
-            resolve(one);
-          });
-          returned = true;
-        });
-        return "failure" in end;
-      })
-      .toBe(true);
-    expect(told).toBe(true);
+    await expect.poll(async () => "failure" in (await sendAll(sender, 1))[0]!).toBe(true);
+    // All of them are closed by now, or are closed by this.
+    await sendAll(sender, 4 * CONNECTIONS_EACH);
+    let returned = false;
+    const toldAfter = await new Promise<boolean>((resolve) => {
+      sender.send((end) => resolve(returned && "failure" in end));
+      returned = true;
+    });
+    expect(toldAfter).toBe(true);
   });
 
   it("gives one request up without losing count of the answers behind it", async () => {

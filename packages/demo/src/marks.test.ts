@@ -25,7 +25,7 @@ describe("a shared limit", () => {
   });
 
   it("need not be used up by a demand that is not clearly above it", () => {
-    const marks = judgeShared(figures({ admitted: 400 }), { ...JUDGING, offeredPerSecond: 83 });
+    const marks = judgeShared(figures({ admitted: 400 }), { ...JUDGING, offeredPerSecond: 86 });
     expect(marks.map((mark) => mark.held)).toEqual([true]);
   });
 });
@@ -82,7 +82,7 @@ describe("workers that count alone", () => {
   });
 
   it("are not judged when the demand could not fill all their buckets", () => {
-    expect(judgePerProcess(figures({ admitted: 900 }), { ...JUDGING, offeredPerSecond: 335 })).toEqual([]);
+    expect(judgePerProcess(figures({ admitted: 900 }), { ...JUDGING, offeredPerSecond: 345 })).toEqual([]);
   });
 });
 

@@ -118,12 +118,8 @@ function fewCalls(run: RunFigures, { shape, workers, offeredPerSecond }: Judging
 
 /** Whether the demand is so far above what so many buckets admit together that hardly a token is left unused. */
 export function demandIsAbove({ shape, offeredPerSecond, seconds }: Judging, buckets: number): boolean {
-  const perSecond = limitPerSecond(shape);
-  const allowed = shape.burst + perSecond * seconds;
-  return (
-    offeredPerSecond >= CLEARLY_ABOVE * perSecond * buckets &&
-    offeredPerSecond * seconds >= CLEARLY_ABOVE * allowed * buckets
-  );
+  const allowed = shape.burst + limitPerSecond(shape) * seconds;
+  return offeredPerSecond * seconds >= CLEARLY_ABOVE * allowed * buckets;
 }
 
 /** What a limit admits per second once its burst is used up. */

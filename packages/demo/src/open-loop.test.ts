@@ -101,8 +101,10 @@ describe("a load that is behind its schedule", () => {
       ended.abort();
       outgoing.end();
     });
+    const startMs = performance.now();
     const { offered } = await load(request, [0, 3000], ended.signal);
     expect(offered).toBe(1);
+    expect(performance.now() - startMs).toBeLessThan(2500);
   });
 });
 

@@ -115,6 +115,16 @@ describe("renderReport", () => {
     expect(html.match(/<polyline/g)).toHaveLength(2);
   });
 
+  it("keeps the labels of lines apart that end at the same height", () => {
+    const same = { ...FIX, storeCallsPerSecond: [10, 0] };
+    const page = renderReport({ ...DOCUMENT, runs: [same, { ...same, mode: "lease" }, OUTAGE] });
+    const heights = [...page.matchAll(/class="line-label[^>]*y="([\d.]+)"/g)].map((match) => Number(match[1]));
+    const [lowest, middle, highest] = heights.sort((one, other) => other - one);
+    expect(lowest! - middle!).toBeGreaterThanOrEqual(15);
+    expect(middle! - highest!).toBeGreaterThanOrEqual(15);
+    expect(lowest).toBeLessThan(250);
+  });
+
   it("marks the outage where it was, and says what it allowed and how decisions went meanwhile", () => {
     expect(html.match(/class="span"/g)).toHaveLength(2);
     expect(html).toContain(">store out of reach</text>");
