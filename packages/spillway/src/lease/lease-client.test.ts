@@ -3,6 +3,7 @@ import type { Decision, RefusedDecision } from "../decision.ts";
 import type { PolicyOptions } from "../policy.ts";
 import { createRateLimiter, type RateLimiter, type RateLimiterOptions } from "../rate-limiter.ts";
 import type { TakeCall } from "../stores/store.ts";
+import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { DEADLINE_MS, type DistantSetup, distantLimiter, passTime, settled } from "../testing/test-support.ts";
 
 /** 1 per ms, drained in 50 ms: leases live for 100 ms and are spent for 75. */
@@ -65,6 +66,7 @@ describe("a key that is asked for", () => {
     const setup = leasing();
     for (let n = 0; n < 5; n++) {
       expect((await setup.limiter.consume("key")).source).toBe("store");
+      expect(setup.clock.pendingTimers).toBe(0);
       await passTime(setup, 50);
     }
     expect(setup.store.calls.map(({ buckets }) => buckets[0]?.report)).toEqual(Array(5).fill(undefined));
@@ -188,6 +190,20 @@ describe("calls for a key that leases", () => {
     await settled();
     expect([...order].sort()).toEqual([0, 1, 2, 3, 4, 5]);
     expect(Math.max(...order.slice(0, 3))).toBeLessThan(3);
+  });
+
+  it("are not made for callers who came while one was under way and are served from what it brings", async () => {
+    const setup = await holding();
+    setup.store.holds = true;
+    while (held(setup) > 0) expect(await setup.limiter.consume("key")).toMatchObject({ source: "lease" });
+    await settled();
+    expect(wishOf(setup.store.held[0]?.call)).toBeGreaterThan(2);
+    const meanwhile = [setup.limiter.consume("key"), setup.limiter.consume("key")];
+    await settled();
+    setup.store.held[0]?.answer();
+    expect(sources(await Promise.all(meanwhile))).toEqual(["lease"]);
+    await settled();
+    expect(setup.store.held.length).toBe(1);
   });
 
   it("give back what is held for a caller who needs more than that", async () => {
@@ -318,7 +334,31 @@ describe("leased tokens that are too old", () => {
     expect(setup.limiter.stats().leases.spent).toBe(spent);
     expect(setup.limiter.stats().leases.leased).toBeGreaterThan(leased);
     expect(setup.limiter.consumeNow("key")).toMatchObject({ source: "lease" });
+    // They go back as others do.
+    setup.store.holds = false;
+    await passTime(setup, 60);
+    expect(held(setup)).toBe(0);
+    expect(setup.clock.pendingTimers).toBe(0);
   });
+
+  it.each(["monotonic", "wall"])(
+    "are not waited for: a reply that lay there while the process was stopped admits nobody (%s)",
+    async (which) => {
+      const clock = manualClock();
+      let stoppedMs = 0;
+      const stopped: ManualClock = Object.assign(Object.create(clock), {
+        monotonicMs: () => clock.monotonicMs() + (which === "monotonic" ? stoppedMs : 0),
+        wallMs: () => clock.wallMs() + (which === "wall" ? stoppedMs : 0),
+      });
+      const setup = leasing({ clock: stopped, onStoreFailure: "closed" });
+      setup.store.holds = true;
+      const caller = setup.limiter.consume("key");
+      await settled();
+      stoppedMs = DEADLINE_MS + 1;
+      setup.store.held[0]?.answer();
+      expect(await caller).toMatchObject({ allowed: false, source: "closed" });
+    },
+  );
 });
 
 describe("a refused caller", () => {
@@ -438,6 +478,26 @@ describe("close()", () => {
     await passTime(setup, 1);
     await closing;
     expect(setup.clock.pendingTimers).toBe(0);
+  });
+
+  it("ends at the deadline also when a call that was under way has just been given up, and another goes unanswered", async () => {
+    const setup = await holding();
+    setup.store.holds = true;
+    const callers = Array.from({ length: 60 }, () => setup.limiter.consume("key"));
+    await settled();
+    await passTime(setup, DEADLINE_MS - 10);
+    let closed = false;
+    const closing = setup.limiter.close().then(() => {
+      closed = true;
+    });
+    setup.store.held[0]?.answer();
+    await settled();
+    await Promise.all(callers);
+    expect(setup.store.held.length).toBe(2);
+    await passTime(setup, DEADLINE_MS - 1);
+    expect(closed).toBe(false);
+    await passTime(setup, 1);
+    await closing;
   });
 
   it("decides for callers who still wait", async () => {

@@ -158,6 +158,21 @@ describe("tokens too old to spend", () => {
     expect(settlements(at(80))).toEqual([]);
   });
 
+  it("go back once, also when new ones join their lease before they do", () => {
+    const { add, settlements } = bench();
+    add(1, 5, at(0));
+    expect(settlements(at(0))).toEqual([]);
+    add(1, 3, at(OVER_MS));
+    expect(settlements(at(OVER_MS))).toEqual([]);
+    const { add: later, spendable, settlements: told } = bench();
+    later(1, 5, at(0));
+    expect(spendable(at(1, 50))).toBe(0);
+    later(1, 3, at(1, 50));
+    expect(told(at(1, 50))).toEqual([{ id: 1, settled: 5, returned: 5 }]);
+    expect(told(at(1, 50))).toEqual([]);
+    expect(spendable(at(1, 50))).toBe(3);
+  });
+
   it("are left out when others are spent", () => {
     const { shelf, add, spend, settlements } = bench();
     add(1, 5, at(0));
