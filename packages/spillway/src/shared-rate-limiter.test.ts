@@ -192,3 +192,19 @@ describe("options of consume that say nothing", () => {
     expect(store.calls).toEqual([]);
   });
 });
+
+describe("more callers than one call should carry", () => {
+  it("go in several: no call has more than some thousand runs, and everybody is answered by the store", async () => {
+    const { limiter, store } = setup();
+    const asked = Array.from({ length: 32 * 200 }, (_, i) =>
+      limiter.consume(`key:${i % 32}`, { cost: 1 + (Math.floor(i / 32) % 2) }),
+    );
+    const decisions = await Promise.all(asked);
+    expect(Math.max(...store.calls.map(({ runs }) => runs.length))).toBeLessThanOrEqual(1024);
+    expect(decisions.filter(({ degraded }) => degraded)).toEqual([]);
+    for (let key = 0; key < 32; key++) {
+      const admitted = decisions.filter((decision) => decision.allowed && decision.key === `key:${key}`);
+      expect(admitted.reduce((sum, { costs }) => sum + (costs[0] ?? 0), 0)).toBe(100);
+    }
+  });
+});

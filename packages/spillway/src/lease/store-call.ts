@@ -34,8 +34,9 @@ export interface SettleContext {
   onAnswered(lane: Lane, view: LastView): void;
 }
 
-/** Callers of one key that travel in one call; the others take the next. */
+/** Callers of one key that travel in one call, and runs in one call: the others take the next. Redis serves nobody else meanwhile. */
 const MOST_CALLERS = 1024;
+const MOST_RUNS = 1024;
 
 /** One call to the store with the callers that ride on it: written from lanes, and read back into decisions. */
 export class StoreCall {
@@ -49,7 +50,7 @@ export class StoreCall {
     const buckets: TakeBucket[] = [];
     const runs: AskRun[] = [];
     this.#parts = lanes.map((lane) => {
-      const part = partOf(lane, buckets.length, runs.length, sent);
+      const part = partOf(lane, buckets.length, runs.length, Math.ceil(MOST_RUNS / lanes.length), sent);
       const { policies } = lane.set;
       for (let i = 0; i < policies.length; i++)
         buckets.push({ key: lane.key, policy: policies[i] as Policy, report: part.reports?.[i] });
@@ -96,8 +97,8 @@ export class StoreCall {
   }
 }
 
-function partOf(lane: Lane, firstBucket: number, firstRun: number, sent: Instant): LanePart {
-  const runs = runsOf(takeCallers(lane));
+function partOf(lane: Lane, firstBucket: number, firstRun: number, mostRuns: number, sent: Instant): LanePart {
+  const runs = takeRuns(lane, mostRuns);
   const { lease, errand } = lane;
   lane.posted = false;
   lane.errand = undefined;
@@ -105,14 +106,6 @@ function partOf(lane: Lane, firstBucket: number, firstRun: number, sent: Instant
   // Callers are here because what is held does not serve them: it goes back, so that the store can.
   const reports = lease?.report(sent, runs.length > 0 || errand === "prefetch", runs.length > 0 || errand === "settle");
   return { lane, firstBucket, firstRun, runs, reports: reports?.some(saysSomething) ? reports : undefined };
-}
-
-/** Those who ride in the next call, in order. */
-function takeCallers(lane: Lane): Caller[] {
-  const { waiting } = lane;
-  if (waiting.length > MOST_CALLERS) return waiting.splice(0, MOST_CALLERS);
-  lane.waiting = [];
-  return waiting;
 }
 
 function saysSomething({ wish, settlements }: LeaseReport): boolean {
@@ -221,15 +214,22 @@ function chargesOf(callers: readonly Caller[], firstBucket: number): AskRun["cha
   return (callers[0] as Caller).costs.map((cost, i) => ({ bucket: firstBucket + i, cost }));
 }
 
-/** Splits callers into runs of equal costs, in order, without those who went away. */
-function runsOf(callers: readonly Caller[]): Caller[][] {
+/** Takes those who ride in the next call out of the lane, in order, as runs of equal costs, without those who went away. */
+function takeRuns(lane: Lane, mostRuns: number): Caller[][] {
+  const { waiting } = lane;
   const runs: Caller[][] = [];
-  for (const caller of callers) {
-    if (caller.settled) continue;
-    const run = runs.at(-1);
-    if (run !== undefined && sameCosts((run[0] as Caller).costs, caller.costs)) run.push(caller);
-    else runs.push([caller]);
+  let taken = 0;
+  while (taken < waiting.length && taken < MOST_CALLERS) {
+    const caller = waiting[taken] as Caller;
+    if (!caller.settled) {
+      const run = runs.at(-1);
+      if (run !== undefined && sameCosts((run[0] as Caller).costs, caller.costs)) run.push(caller);
+      else if (runs.length < mostRuns) runs.push([caller]);
+      else break;
+    }
+    taken++;
   }
+  lane.waiting = taken === waiting.length ? [] : waiting.slice(taken);
   return runs;
 }
 
