@@ -1,10 +1,9 @@
 import type { LiveSecond } from "./live-figures.ts";
-import { at, axisTicks, escapeText, formatNumber, linearScale } from "./svg.ts";
+import { at, axisTicks, escapeText, formatNumber, labelRoom, linearScale } from "./svg.ts";
 
 const WIDTH = 520;
 const HEIGHT = 220;
 const LEFT = 44;
-const RIGHT = 82;
 const TOP = 12;
 const BOTTOM = 26;
 const GAP = 1;
@@ -17,27 +16,28 @@ export function renderLive(mode: string, seconds: readonly LiveSecond[], limitPe
   const totals = seconds.map(({ admitted }) => admitted.reduce((sum, count) => sum + count, 0));
   const ticks = axisTicks(Math.max(1.5 * limitPerSecond, ...totals), 4);
   const y = linearScale(ticks.at(-1)!, HEIGHT - BOTTOM, TOP);
-  const x = linearScale(seconds.length, LEFT, WIDTH - RIGHT);
-  const level = at(y(limitPerSecond));
-  const position = `x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${level}" y2="${level}"`;
   const label = `limit ${formatNumber(limitPerSecond, 2)}/s`;
+  const right = WIDTH - labelRoom(label);
+  const x = linearScale(seconds.length, LEFT, right);
+  const level = at(y(limitPerSecond));
+  const position = `x1="${LEFT}" x2="${right}" y1="${level}" y2="${level}"`;
   return [
     `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeText(`${mode}: ${totals.at(-1)} admitted`)}">`,
-    ...ticks.map((tick) => gridLine(tick, y)),
+    ...ticks.map((tick) => gridLine(tick, y, right)),
     ...seconds.flatMap((second, index) => renderSecond(second, index, x, y)),
     ...agoLabels(seconds.length, x),
     `<line class="halo" ${position}/><line class="limit" ${position}/>`,
-    `<text class="limit-label" x="${WIDTH - RIGHT + 8}" y="${level}" dy="0.35em">${label}</text>`,
+    `<text class="limit-label" x="${right + 8}" y="${level}" dy="0.35em">${label}</text>`,
     "</svg>",
   ].join("\n");
 }
 
 type Scale = (value: number) => number;
 
-function gridLine(tick: number, y: Scale): string {
+function gridLine(tick: number, y: Scale, right: number): string {
   const level = at(y(tick));
   return (
-    `<line class="${tick === 0 ? "axis" : "grid"}" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${level}" y2="${level}"/>` +
+    `<line class="${tick === 0 ? "axis" : "grid"}" x1="${LEFT}" x2="${right}" y1="${level}" y2="${level}"/>` +
     `<text class="tick" x="${LEFT - 8}" y="${level}" dy="0.35em" text-anchor="end">${formatNumber(tick, 2)}</text>`
   );
 }

@@ -1,4 +1,4 @@
-import { at, axisTicks, escapeText, formatNumber, linearScale } from "./svg.ts";
+import { at, axisTicks, escapeText, formatNumber, labelRoom, linearScale } from "./svg.ts";
 
 /** A plot of one figure over the seconds of a run. */
 export interface PerSecondPlot {
@@ -23,8 +23,6 @@ export interface PerSecondPlot {
 const WIDTH = 520;
 const HEIGHT = 238;
 const LEFT = 44;
-/** Room for the label of a level, and without one. */
-const RIGHT_OF_LABEL = 78;
 const RIGHT = 16;
 const TOP = 20;
 const BOTTOM = 26;
@@ -43,7 +41,7 @@ export function renderPerSecond(plot: PerSecondPlot): string {
   const ticks = axisTicks(plot.most, 5);
   const y = linearScale(ticks.at(-1)!, HEIGHT - BOTTOM, TOP);
   const width = plot.width ?? WIDTH;
-  const right = width - (plot.line === undefined ? RIGHT : RIGHT_OF_LABEL);
+  const right = width - (plot.line === undefined ? RIGHT : labelRoom(plot.line.label));
   const x = linearScale(Math.max(1, plot.bars.length), LEFT, right);
   const empty = plot.bars.every((value) => value === 0);
   return [

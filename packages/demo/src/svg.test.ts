@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { axisTicks, escapeText } from "./svg.ts";
+import { axisTicks, escapeText, labelRoom } from "./svg.ts";
 
 describe("axisTicks", () => {
   it.each([
@@ -16,5 +16,11 @@ describe("axisTicks", () => {
 describe("escapeText", () => {
   it("lets no markup through", () => {
     expect(escapeText(`<b a="1">'&'</b>`)).not.toMatch(/[<>"']/);
+  });
+});
+
+describe("labelRoom", () => {
+  it("grows with the label", () => {
+    expect(labelRoom("limit 5,000/s") - labelRoom("limit 70/s")).toBeCloseTo(22.5);
   });
 });

@@ -30,3 +30,8 @@ export function linearScale(most: number, from: number, to: number): (value: num
 export function at(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
+
+/** How wide a label at the right of a plot is, with what parts it from the plot. */
+export function labelRoom(label: string): number {
+  return 8 + 7.5 * label.length;
+}
