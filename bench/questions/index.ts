@@ -6,6 +6,7 @@ import { memory } from "./memory.ts";
 import { oneKey } from "./one-key.ts";
 import { refusedKey } from "./refused-key.ts";
 import { scriptCost } from "./script-cost.ts";
+import { stalledStore } from "./stalled-store.ts";
 
 /** In the order in which `npm run bench` asks them. */
 export const QUESTIONS: readonly Question[] = [
@@ -16,4 +17,5 @@ export const QUESTIONS: readonly Question[] = [
   memory,
   leaseHit,
   leaseVsExact,
+  stalledStore,
 ];
