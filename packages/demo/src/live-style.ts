@@ -7,7 +7,6 @@ export const LIVE_STYLE: string = `
   :root { --w0: #5b9bdf; --w1: #55bfa5; --w2: #b48de0; --w3: #e0c050; --w4: #93a9c2; --w5: #a5cb70; --w6: #d590bb; --w7: #a0a0a0; }
 }
 ${Array.from({ length: WORKER_COLOURS }, (_, index) => workerRules(index)).join("\n")}
-svg .halo { stroke-width: 3; }
 svg .away { fill: var(--limit); }
 .key i.away { height: 4px; border-radius: 0; background: var(--limit); }
 .controls { display: flex; flex-wrap: wrap; gap: 10px 16px; align-items: center; }

@@ -51,7 +51,7 @@ svg .hit { fill: transparent; }
 svg g:hover > .bar { opacity: 0.8; }
 svg .on-bar { fill: var(--on-bar); font-size: 12px; }
 svg .limit { stroke: var(--limit); stroke-width: 1.75; stroke-dasharray: 5 4; }
-svg .halo { stroke: var(--card); stroke-width: 4; }
+svg .halo { stroke: var(--card); stroke-width: 3; opacity: 0.7; }
 svg .span { fill: var(--span); }
 svg .span-label { fill: var(--limit); font-size: 12px; }
 svg polyline { fill: none; stroke-width: 2; }
