@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Decision } from "./decision.ts";
-import type { PolicyOptions } from "./policy.ts";
-import { BUCKET, busy, held, holding, leasing, neighbour, sources, wishOf } from "./testing/leasing/test-support.ts";
-import { DEADLINE_MS, passTime, settled } from "./testing/test-support.ts";
+import type { Decision } from "../../decision.ts";
+import type { PolicyOptions } from "../../policy.ts";
+import { DEADLINE_MS, passTime, settled } from "../test-support.ts";
+import { BUCKET, busy, held, holding, leasing, neighbour, sources, wishOf } from "./test-support.ts";
 
 describe("a key that is asked for", () => {
   it("once in a drain time is asked of the store each time, and leases nothing", async () => {

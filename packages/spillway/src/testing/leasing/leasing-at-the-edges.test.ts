@@ -1,18 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { RefusedDecision } from "./decision.ts";
-import {
-  BUCKET,
-  busy,
-  held,
-  holding,
-  leasing,
-  neighbour,
-  onShelf,
-  sources,
-  wishOf,
-} from "./testing/leasing/test-support.ts";
-import { type ManualClock, manualClock } from "./testing/manual-clock.ts";
-import { DEADLINE_MS, type DistantSetup, passTime, settled } from "./testing/test-support.ts";
+import type { RefusedDecision } from "../../decision.ts";
+import { type ManualClock, manualClock } from "../manual-clock.ts";
+import { DEADLINE_MS, type DistantSetup, passTime, settled } from "../test-support.ts";
+import { BUCKET, busy, held, holding, leasing, neighbour, onShelf, sources, wishOf } from "./test-support.ts";
 
 describe("leased tokens that are too old", () => {
   it("are not spent though the monotonic clock stood still: the wall clock tells (C24 b)", async () => {
