@@ -66,6 +66,11 @@ export class NodeGuard {
     return this.#roundTripMs;
   }
 
+  /** Whether what was last asked of this node is asked of another one now. */
+  get hasMoved(): boolean {
+    return this.#probeAddress !== undefined && this.#isElsewhere(this.#probeAddress);
+  }
+
   /** Whether decisions are to be made without the store. */
   get isOpen(): boolean {
     if (this.#breaker.kind === "closed") return false;

@@ -142,6 +142,16 @@ describe("the nodes of a store", () => {
 });
 
 describe("the health view", () => {
+  it("leaves nodes out that were well when their keys moved: nothing is asked of them", async () => {
+    const world = new TwoNodes();
+    await world.ask("a");
+    await world.ask("b");
+    world.nodes[0] = "b:2";
+    expect(world.guards.health().nodes.map(({ node }) => node)).toEqual(["b:2"]);
+    world.nodes[0] = "a:1";
+    expect(world.guards.health().nodes.map(({ node }) => node)).toEqual(["a:1", "b:2"]);
+  });
+
   it("warns when the deadline is not twice the round trip, and only then", async () => {
     const world = new TwoNodes();
     const answerAfter = (ms: number) => (): Promise<TakeReply> =>

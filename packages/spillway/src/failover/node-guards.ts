@@ -58,7 +58,8 @@ export class NodeGuards {
   }
 
   health(): HealthView {
-    const nodes = Array.from(this.#guards, ([node, guard]) => healthOf(node, guard));
+    const asked = [...this.#guards].filter(([, guard]) => guard.state.kind !== "closed" || !guard.hasMoved);
+    const nodes = asked.map(([node, guard]) => healthOf(node, guard));
     const warnings = nodes
       .filter(({ roundTripMs }) => 2 * roundTripMs > this.#deadlineMs)
       .map(
