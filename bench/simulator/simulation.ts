@@ -118,6 +118,7 @@ class Simulation {
       clock,
       lease,
       onStoreFailure: this.#options.outage === undefined ? "closed" : "backstop",
+      maxKeys: 10,
       policies: { name: "shared", limit: limitPerSecond, period: "1s", burst },
       onStateChange: () => {},
     });
