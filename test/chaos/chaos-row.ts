@@ -47,6 +47,7 @@ export function rowOf(run: FaultRun, expectation: Expectation, attempts: number)
   );
   netMs.sort((a, b) => a - b);
   const wrong = run.reports.flatMap((report) => wrongOutcomes(report, expectation));
+  wrong.push(...run.lastingKeys.map((key) => `${key} has no expiry`));
   const row = {
     fault: run.fault.name,
     missed: Math.max(...run.reports.map(({ stats }) => stats.storeMisses)),

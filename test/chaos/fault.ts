@@ -1,5 +1,6 @@
 import {
   type FaultProxy,
+  keysWithoutExpiry,
   type RedisServer,
   type RedisServerOptions,
   startFaultProxy,
@@ -48,6 +49,8 @@ export interface FaultRun {
   readonly endingMs: number;
   readonly endedMs: number;
   readonly reports: readonly WorkerReport[];
+  /** Keys of the limiters that would stay in Redis for ever. */
+  readonly lastingKeys: readonly string[];
   /** By how much the loop of this process was late at most: how busy the machine was. */
   readonly machineLateMs: number;
 }
@@ -104,14 +107,16 @@ async function playOn(scene: Scene, fault: Fault): Promise<FaultRun> {
   await pause(RETURN_MS);
   const reports = await fleet.finish();
   await fleet.close();
-  return { fault, beganMs, endingMs, endedMs, reports, machineLateMs: lateness.stop() };
+  const lastingKeys = await keysWithoutExpiry(scene.admin, "spillway");
+  return { fault, beganMs, endingMs, endedMs, reports, lastingKeys, machineLateMs: lateness.stop() };
 }
 
-async function pause(ms: number): Promise<void> {
+export async function pause(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
 }
 
-function watchLateness(): { stop(): number } {
+/** By how much the loop of this process is late at most, until stopped. */
+export function watchLateness(): { stop(): number } {
   const everyMs = 5;
   let mostMs = 0;
   let dueMs = machineMs() + everyMs;
