@@ -8,7 +8,7 @@ import {
 } from "@spillway/testkit";
 import { Redis, type RedisOptions } from "ioredis";
 import type { RateLimiterOptions } from "spillway";
-import { LoadFleet, machineMs, type WorkerReport } from "./load-fleet.ts";
+import { type Driver, LoadFleet, machineMs, type WorkerReport } from "./load-fleet.ts";
 
 /** What a fault is done to. */
 export interface Scene {
@@ -27,6 +27,8 @@ export interface Fault {
   readonly server?: RedisServerOptions;
   /** Whether the workers reach the server through the proxy. */
   readonly viaProxy?: boolean;
+  /** ioredis if left out. */
+  readonly driver?: Driver;
   /** Options of the workers' client besides the address. */
   readonly redis?: RedisOptions;
   readonly lease?: RateLimiterOptions["lease"];
@@ -87,6 +89,7 @@ async function playOn(scene: Scene, fault: Fault): Promise<FaultRun> {
   await fault.prepare?.(scene);
   const { host, port } = fault.viaProxy === true ? proxy : server;
   await fleet.open({
+    driver: fault.driver ?? "ioredis",
     redis: { host, port, ...fault.redis },
     limiter: {
       policies: POLICY,

@@ -7,8 +7,12 @@ const WORKER = new URL("load-worker.mjs", import.meta.url);
 const LINGER_MS = 2_000;
 const ANSWER_WITHIN_MS = 30_000;
 
+/** Whose client the limiter's store is made from. */
+export type Driver = "ioredis" | "iovalkey" | "node-redis";
+
 /** What each process runs. */
 export interface WorkerSetup {
+  readonly driver: Driver;
   readonly redis: RedisOptions;
   readonly limiter: Pick<RateLimiterOptions, "policies" | "lease" | "deadlineMs" | "replicas" | "onStoreFailure">;
 }

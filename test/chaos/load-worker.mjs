@@ -2,6 +2,8 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { answerFleet } from "@spillway/testkit";
 import { Redis } from "ioredis";
+import { Redis as Valkey } from "iovalkey";
+import { createClient } from "redis";
 import { createRateLimiter, redisStore } from "spillway";
 
 const SOURCES = ["lease", "store", "denial-cache", "backstop", "open", "closed"];
@@ -20,8 +22,15 @@ process.on("unhandledRejection", (reason) => crashes.push(`unhandledRejection: $
 process.on("uncaughtException", (error) => crashes.push(`uncaughtException: ${error?.stack ?? error}`));
 process.on("warning", ({ name, message }) => warnings.push(`${name}: ${message}`));
 
+/** Clients that nobody connects: the store connects a duplicate. */
+const DRIVERS = {
+  ioredis: (options) => new Redis({ ...options, lazyConnect: true }),
+  iovalkey: (options) => new Valkey({ ...options, lazyConnect: true }),
+  "node-redis": ({ host, port, username, password }) => createClient({ socket: { host, port }, username, password }),
+};
+
 let limiter;
-let client;
+let store;
 let load;
 
 /** What is issued now and then so that `perSecond` decisions are asked for, open-loop: late ones are made up for. */
@@ -150,11 +159,12 @@ function faultOf(decision) {
 }
 
 const operations = {
-  open({ redis, limiter: options, store }) {
-    client = new Redis({ ...redis, lazyConnect: true });
-    client.on("error", () => {});
+  open({ driver, redis, limiter: options }) {
     const onStateChange = (change) => changes.push({ atMs: nowMs(), ...change });
-    limiter = createRateLimiter({ ...options, store: redisStore(client, store), onStateChange });
+    const client = DRIVERS[driver](redis);
+    client.on("error", () => {});
+    store = redisStore(client);
+    limiter = createRateLimiter({ ...options, store, onStateChange });
   },
   load(options) {
     load = new Load(options);
@@ -170,7 +180,7 @@ const operations = {
   },
   async close() {
     await limiter.close();
-    client.disconnect();
+    await store.close();
   },
 };
 
