@@ -10,7 +10,10 @@ import {
   nextBreaker,
 } from "./circuit-breaker.ts";
 
-/** A call and what becomes of it. Exactly one of `onReply`, `onMiss` and `onFault` comes; after a miss, `onLate` may. */
+/**
+ * A call and what becomes of it. Exactly one of `onReply`, `onMiss` and `onFault` comes; after a miss, `onLate` may. An
+ * `onReply` that throws, since the reply is none, is followed by `onFault`.
+ */
 export interface GuardedCall {
   readonly call: TakeCall;
   onReply(reply: TakeReply, roundTripMs: number): void;
@@ -111,33 +114,39 @@ export class NodeGuard {
       this.#on({ kind: "missed" });
       guarded.onMiss();
     };
-    this.#take(guarded.call).then(
-      (reply) => {
-        settled = true;
-        const tookMs = this.#clock.monotonicMs() - sentMs;
-        if (missed) {
-          this.#noteRoundTrip(tookMs);
-          return guarded.onLate(reply, this.#roundTripMs);
-        }
-        timer.cancel();
-        landed();
-        this.#on({ kind: "answered" });
-        // One that is over its time and yet not missed has waited for this process, not for the store.
-        if (tookMs <= leftMs) this.#noteRoundTrip(tookMs);
-        return guarded.onReply(reply, this.#roundTripMs);
-      },
-      (cause: unknown) => {
-        settled = true;
-        const error = asStoreError(cause);
-        this.#listener.onFault(error);
-        if (missed) return;
-        timer.cancel();
-        landed();
-        const fatal = error.code === "ERR_SPILLWAY_STORE_UNAVAILABLE";
-        this.#on({ kind: "failed", fatal, reason: error.message });
-        guarded.onFault(error);
-      },
-    );
+    const replied = (reply: TakeReply): void => {
+      settled = true;
+      const tookMs = this.#clock.monotonicMs() - sentMs;
+      if (missed) {
+        this.#noteRoundTrip(tookMs);
+        guarded.onLate(reply, this.#roundTripMs);
+        return;
+      }
+      timer.cancel();
+      landed();
+      this.#on({ kind: "answered" });
+      // One that is over its time and yet not missed has waited for this process, not for the store.
+      if (tookMs <= leftMs) this.#noteRoundTrip(tookMs);
+      guarded.onReply(reply, this.#roundTripMs);
+    };
+    const failed = (cause: unknown): void => {
+      settled = true;
+      const error = asStoreError(cause);
+      this.#listener.onFault(error);
+      if (missed) return;
+      timer.cancel();
+      landed();
+      const fatal = error.code === "ERR_SPILLWAY_STORE_UNAVAILABLE";
+      this.#on({ kind: "failed", fatal, reason: error.message });
+      guarded.onFault(error);
+    };
+    // What a store must not answer is found out by who reads it.
+    const unreadable = (cause: unknown): void => {
+      const error = asReplyError(cause);
+      this.#listener.onFault(error);
+      if (!missed) guarded.onFault(error);
+    };
+    this.#take(guarded.call).then(replied, failed).catch(unreadable);
   }
 
   /** A store of somebody else's may throw where it should reject. */
@@ -210,6 +219,11 @@ export class NodeGuard {
 /** The part of a store that fails as one for keys of a group; empty for a store that fails as a whole. */
 export function nodeOf(store: Store, group: number): string {
   return store.nodeOf?.(group) ?? "";
+}
+
+function asReplyError(cause: unknown): SpillwayError {
+  const message = `The store's reply cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
+  return new SpillwayError("ERR_SPILLWAY_STORE_REPLY", message, { cause });
 }
 
 /** What a store rejects with, as the error that the limiter speaks of. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../decision.ts";
 import { SpillwayError } from "../errors.ts";
+import type { TakeReply } from "../stores/store.ts";
 import {
   answerProbe,
   DEADLINE_MS,
@@ -98,6 +99,23 @@ describe("a store that says no", () => {
       expect((await all.limiter.consume("key")).source).toBe("store");
     }
     expect(all.changes).toEqual([]);
+  });
+
+  it.each([
+    ["nothing", undefined],
+    ["an empty object", {}],
+    ["too few buckets", { nowUs: 1, buckets: [], served: [1] }],
+    ["buckets that are none", { nowUs: 1, buckets: [{}], served: [1] }],
+    ["no word of who is served", { nowUs: 1, buckets: [{ kind: "state", state: {}, lease: undefined }] }],
+  ])("by a reply that is none (%s) harms nobody but that call", async (_, reply) => {
+    const all = setup();
+    const { take } = all.store;
+    all.store.take = () => Promise.resolve(reply as unknown as TakeReply);
+    const asked = [all.limiter.consume("key"), all.limiter.consume("key"), all.limiter.consume("other")];
+    for (const caller of asked) expect((await caller).source).toBe("backstop");
+    all.store.take = take;
+    for (const key of ["key", "other"]) expect((await all.limiter.consume(key)).source).toBe("store");
+    expect([all.changes, all.limiter.stats().storeFaults > 0]).toEqual([[], true]);
   });
 
   it("of a bucket that cannot be read decides for that key by the backstop, and for others itself", async () => {

@@ -1,7 +1,7 @@
 import { algorithmOf, type BucketState, copyOf } from "../algorithms/bucket.ts";
 import { allowed, refused, statusOf } from "../decide.ts";
 import type { Decision, PolicyStatus } from "../decision.ts";
-import type { SpillwayError } from "../errors.ts";
+import { SpillwayError } from "../errors.ts";
 import type { LastView } from "../failover/backstop.ts";
 import type { Policy } from "../policy.ts";
 import type { AskRun, BucketReading, LeaseReport, TakeBucket, TakeCall, TakeReply } from "../stores/store.ts";
@@ -123,7 +123,10 @@ function readingsOf(
   for (let i = 0; i < lane.set.policies.length; i++) {
     const reading = reply.buckets[firstBucket + i];
     if (reading?.kind === "state") readings.push(reading);
-    else if (reading !== undefined) context.onBucketFault(reading.error);
+    else
+      context.onBucketFault(
+        reading?.error ?? new SpillwayError("ERR_SPILLWAY_STORE_REPLY", "The reply lacks a bucket."),
+      );
   }
   return readings.length === lane.set.policies.length ? readings : undefined;
 }
