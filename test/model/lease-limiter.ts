@@ -21,6 +21,8 @@ interface Waiting {
   sleeps: number;
 }
 
+const GONE = new Error("gone");
+
 /** The whole shipped client: a limiter of its own on clocks of its own. */
 export class LimiterHolder implements TokenHolder {
   readonly setup: HolderSetup;
@@ -59,6 +61,17 @@ export class LimiterHolder implements TokenHolder {
 
   certain(): number {
     return 0;
+  }
+
+  /** As `ask`, for somebody who goes away before there is an answer. */
+  askInVain(cost: number): void {
+    if (!this.#canAct || this.#limiter.consumeNow("k", { cost: 0 }) === undefined) return;
+    const abort = new AbortController();
+    const gone = this.#limiter.consume("k", { cost, signal: abort.signal }).then((decision) => this.#decided(decision));
+    gone.catch((reason) => {
+      if (reason !== GONE) this.#world.fail(reason);
+    });
+    abort.abort(GONE);
   }
 
   /** Asks; what is decided now or later is metered when it is decided, and what the store served when the store served it. */
@@ -170,8 +183,11 @@ export class LimiterHolder implements TokenHolder {
     return {
       name: "world",
       take: (call) =>
-        new Promise<TakeReply>((resolve) => {
-          world.send(change(call), { lifePart: 0, onReply: (reply) => onArrival(() => resolve(reply)) });
+        new Promise<TakeReply>((resolve, reject) => {
+          const isFaulty = world.random.chance(world.setup.weather.faulty);
+          const onReply = (reply: TakeReply): void =>
+            onArrival(() => (isFaulty ? reject(new Error("the connection broke")) : resolve(reply)));
+          world.send(change(call), { lifePart: 0, onReply });
         }),
       adjust: async (adjustments) => {
         for (const adjustment of adjustments) world.giveBack(world.bucketOf(adjustment), adjustment.tokens);

@@ -13,6 +13,9 @@ export interface HolderTwins {
   readonly limiter?: LimiterTwin;
 }
 
+/** Longer than any bucket takes from its deepest debt to full, and than any lease lives. */
+const LONG_REST_US = 4_000_000;
+
 /** Carries out the steps of a run; each says what it came to. */
 export class LeaseSteps {
   readonly #world: LeaseWorld;
@@ -47,7 +50,9 @@ export class LeaseSteps {
       if (holder.clock.isAsleep && holder instanceof PurseHolder) holder.clock.wake(false, true);
     const limiters = this.#holders.filter((holder) => holder instanceof LimiterHolder);
     for (const limiter of limiters) limiter.clock.wake(false, true);
-    await world.pass(3_000_000);
+    for (let bucket = 0; bucket < world.setup.buckets.length; bucket++) world.touch(bucket);
+    await world.pass(LONG_REST_US);
+    for (let bucket = 0; bucket < world.setup.buckets.length; bucket++) world.checkFull(bucket);
     for (const limiter of limiters) {
       limiter.requireAnswered();
       if (limiter.isHealthy && limiter.pendingTimers > 0)
@@ -192,7 +197,10 @@ export class LeaseSteps {
     burst: () => {
       const holder = this.#any();
       const [count, cost] = [this.#world.random.whole(2, 8), this.#cost(holder)];
-      for (let n = 0; n < count; n++) if (holder instanceof LimiterHolder) holder.ask(cost);
+      if (holder instanceof LimiterHolder) {
+        for (let n = 0; n < count; n++) holder.ask(cost);
+        if (this.#world.random.chance(0.2)) holder.askInVain(cost);
+      }
       if (holder instanceof PurseHolder) holder.call({ asks: Array(count).fill(cost), wishes: true, reports: true });
       return `${this.#name(holder)} is asked ${count} times for ${cost} at once`;
     },
@@ -297,9 +305,9 @@ export class LeaseSteps {
     },
     lose: async () => {
       const bucket = this.#world.random.whole(0, this.#world.setup.buckets.length - 1);
-      this.#world.lose(bucket);
       // Ids are told apart by the microsecond in which a lease was opened, and a server needs many for one call.
       await this.#world.pass(1000);
+      this.#world.lose(bucket);
       return `bucket ${bucket} is lost`;
     },
     comeBackWhenTold: () => this.#comeBack(),

@@ -314,6 +314,20 @@ export class LeaseWorld {
     if (older.tokens > 0 && newer.tokens > 0 && older.deathUs > newer.deathUs) throw new Broken("deaths out of order");
   }
 
+  /** Has the store look at a bucket: the time of a clock that was set back counts from then on. */
+  touch(bucket: number): void {
+    this.store.take({ buckets: [{ ...this.addressOf(bucket, 0), report: undefined }], runs: [] }, this.storeUs);
+  }
+
+  /** A bucket that was left alone long enough is as if unused: nothing that was lost or forgotten is missing. */
+  checkFull(bucket: number): void {
+    const address = this.addressOf(bucket, 0);
+    const shape = shapeOf(address);
+    const { level, older, newer } = this.store.stateAt(address, this.storeUs);
+    if (level !== shape.burst * shape.unitsPerToken || older.tokens + newer.tokens > 0)
+      throw new Broken(`bucket ${bucket} at rest: level ${level}, ${older.tokens} and ${newer.tokens} on lease`);
+  }
+
   /** Whoever is refused is told a wait that is true, and not longer than time to full and the longest lease. */
   checkWait(bucket: number, cost: number): void {
     const address = { key: KEY, policy: this.addressOf(bucket, 0).policy };
