@@ -189,6 +189,34 @@ describe("the smallest history of a hole", () => {
   });
 });
 
+describe("tokens of a holder that died", () => {
+  /** One token a millisecond, leased for 10 ms by somebody who is never heard of again; others lease and settle all the time. */
+  function afterALoss(everyMs: number, untilMs: number): number {
+    const history = new History(SHIPPED_RULES, [{ burst: 40 }]);
+    const first = history.lease(1, 10);
+    history.lease(5, 10);
+    for (let ms = everyMs; ms <= untilMs; ms += everyMs) {
+      history.pass(everyMs);
+      const id = history.lease(1, 10);
+      history.report(id, 1, 1);
+    }
+    history.pass(untilMs % everyMs);
+    history.report(first, 1, 1);
+    return history.escrow;
+  }
+
+  it.each([1, 2, 3, 5, 7])(
+    "are usable again after two lives at the latest, though others join them every %d ms",
+    (everyMs) => {
+      expect(afterALoss(everyMs, 20)).toBe(0);
+    },
+  );
+
+  it("may be kept for nearly so long by others who join them", () => {
+    expect(afterALoss(1, 18)).toBe(5);
+  });
+});
+
 describe("12: what callers need, as one sum", () => {
   const { shape } = resolvePolicy({ name: "a", limit: 1, period: 1, burst: 3 }, "policy");
   if (shape.kind !== "token-bucket") throw new Error("a token bucket");

@@ -54,6 +54,12 @@ export class History {
     return lease.id;
   }
 
+  /** Tokens that the store counts as leased now. */
+  get escrow(): number {
+    const { older, newer } = this.#store.stateAt({ key: "k", policy: this.#policy }, this.#storeUs);
+    return older.tokens + newer.tokens;
+  }
+
   /** Wishes, and takes what is given. */
   wish(tokens: number, lifeMs: number): void {
     this.#take({ report: { wish: tokens, lifeUs: lifeMs * MS, demand: 0, weight: 0, settlements: [] }, asks: 0 });

@@ -3,6 +3,7 @@ import { SHIPPED_RULES, type StoreRules } from "./lease-rules.ts";
 import { drawSetup, type RunSetup, type SetupOptions, type StepKind } from "./lease-setups.ts";
 import { type HolderTwins, LeaseSteps } from "./lease-steps.ts";
 import type { LeaseStore, Operation } from "./lease-store.ts";
+import { describeSetup } from "./lease-story.ts";
 import { Broken, LeaseWorld } from "./lease-world.ts";
 
 /** Runs of {@link STEPS_PER_RUN} steps; `SPILLWAY_LEASE_RUNS=20000` is the full measure. */
@@ -134,16 +135,6 @@ async function shortestStory(
   const story: string[] = [];
   await carryOut(seed, setup, shortest, quiet, (event) => story.push(event));
   return `${describeSetup(setup)}\n${story.join("\n")}\n  ${last?.message}`;
-}
-
-function describeSetup({ buckets, holders, weather, deadlineMs }: RunSetup): string {
-  const policies = buckets.map(({ configs }) =>
-    configs.map(({ limit, periodMs, capacity }) => `${limit} per ${periodMs} ms, burst ${capacity}`).join(" or "),
-  );
-  const who = holders.map(
-    ({ kind, buckets: of, trouble, rate }) => `${kind} on ${of.join("+")} (clock x ${rate.toFixed(3)}, ${trouble})`,
-  );
-  return `  buckets: ${policies.join("; ")}\n  holders: ${who.join("; ")}\n  weather: ${JSON.stringify(weather)}, deadline ${deadlineMs} ms`;
 }
 
 /** Fails with the seed that breaks and the shortest history of it. */

@@ -7,6 +7,7 @@ import type { LeaseRandom } from "./lease-random.ts";
 import type { StoreRules } from "./lease-rules.ts";
 import type { RunSetup } from "./lease-setups.ts";
 import { LeaseStore, type Operation, shapeOf } from "./lease-store.ts";
+import { describeOperation } from "./lease-story.ts";
 
 /** The store's clock at the start: sixteen digits, as they are. */
 const START_US = 1_791_187_200_123_456;
@@ -341,29 +342,4 @@ export class LeaseWorld {
     if (cost * shape.unitsPerToken > state.level)
       throw new Broken(`${cost} do not fit after the ${waitUs} us that were told`);
   }
-}
-
-function describeOperation(operation: Operation, startUs: number): string {
-  const idOf = (id: number): string => (id === 0 ? "none" : `#${id - startUs}`);
-  if (operation.kind === "reset") return "store: reset";
-  if (operation.kind === "adjust")
-    return `store: ${operation.adjustments.map(({ tokens }) => tokens).join(", ")} tokens moved`;
-  const { call, reply } = operation;
-  const parts = call.buckets.map(({ policy, report }, i) => {
-    const reading = reply.buckets[i];
-    const settled = report?.settlements.map(
-      (one) => `${one.settled} of ${idOf(one.id)} settled, ${one.returned} returned`,
-    );
-    const lease = reading?.kind === "state" ? reading.lease : undefined;
-    const leased =
-      lease && lease.tokens !== 0 ? `${lease.tokens} leased as ${idOf(lease.id)} for ${report?.lifeUs} us` : "";
-    return [
-      policy.name,
-      `${policy.limit} per ${policy.periodMs} ms, burst ${policy.capacity}`,
-      ...(settled ?? []),
-      leased,
-    ];
-  });
-  const asks = call.runs.map(({ count, charges }, i) => `${reply.served[i]} of ${count} x ${charges[0]?.cost} served`);
-  return `store: ${[...parts.map((part) => part.filter(Boolean).join(": ")), ...asks].join("; ")}`;
 }
