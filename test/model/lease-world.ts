@@ -322,6 +322,8 @@ export class LeaseWorld {
 
   /** A bucket that was left alone long enough is as if unused: nothing that was lost or forgotten is missing. */
   checkFull(bucket: number): void {
+    // A probe of a holder with a smaller burst cuts the level of a larger one at any time.
+    if ((this.setup.buckets[bucket] as RunSetup["buckets"][number]).configs.length > 1) return;
     const address = this.addressOf(bucket, 0);
     const shape = shapeOf(address);
     const { level, older, newer } = this.store.stateAt(address, this.storeUs);
