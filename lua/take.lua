@@ -19,6 +19,9 @@
 --         flag 1: token bucket with escrow: the same, then tokens and death in us of the older and of the newer escrow,
 --           and lease id, tokens leased, 1 when contended or 0
 --         flag -1: the bucket cannot be read: a is 1 for another type, 2 for an unknown value
+--       An 'm' call whose buckets are all of flag 0 with the server's time as theirs, and whose runs were all served alike, is
+--         answered shorter: the server's time, how many of each run's asks were served, and the level of each bucket, or one
+--         level if it is that of all
 -- Writes: every readable bucket, also when refused; expires when it would be as if unused, 1 to 2 ms rounded up.
 
 -- The commonest call of all is one straight line, so that a bucket without escrow pays for nothing it does not use. Whatever
@@ -84,7 +87,7 @@ if is_many then
     end
   end
   if usual then
-    local reply, n = { call_us }, 1
+    local is_flat, is_same = true, true
     local new_asks, new_served, new_level, new_value, new_ms
     for i = 1, key_count do
       local flag, level, time_us, served = 0, levels[i], times[i], asks
@@ -120,9 +123,16 @@ if is_many then
           flag, level, time_us, served = -1, 1, 0, 0
         end
       end
-      reply[n + 1], reply[n + 2], reply[n + 3] = flag, level, time_us
+      longest[i], levels[i], times[i], values[i] = flag, level, time_us, served
+      if flag ~= 0 or time_us ~= call_us or served ~= values[1] then is_flat = false end
+      if level ~= levels[1] then is_same = false end
+    end
+    if is_flat and is_same then return { call_us, values[1], levels[1] } end
+    if is_flat then return { call_us, values[1], unpack(levels) } end
+    local reply, n = { call_us }, 1
+    for i = 1, key_count do
+      reply[n + 1], reply[n + 2], reply[n + 3] = longest[i], levels[i], times[i]
       n = n + 3
-      values[i] = served
     end
     for i = 1, key_count do reply[n + i] = values[i] end
     return reply

@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import { allowed, refused, statusOf } from "./decide.ts";
 import type { Decision, PolicyStatus } from "./decision.ts";
 import { invalidArgument, invalidKey, SpillwayError } from "./errors.ts";
@@ -9,6 +8,7 @@ import { Repayments } from "./failover/repayments.ts";
 import { ReplicaCount } from "./failover/replica-count.ts";
 import type { StateChange } from "./health.ts";
 import { Lane } from "./lease/lane.ts";
+import { Lanes } from "./lease/lanes.ts";
 import { drainMs } from "./lease/lease-budget.ts";
 import { LeaseClient } from "./lease/lease-client.ts";
 import { type ResolvedOptions, resolveLimiterOptions } from "./limiter-options.ts";
@@ -31,7 +31,7 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #backstop: Backstop;
   readonly #repayments: Repayments;
   readonly #client: LeaseClient;
-  readonly #lanes: LRUCache<string, Lane>;
+  readonly #lanes: Lanes;
   readonly #counters = new Counters();
   readonly #refunded = new WeakSet<Decision>();
   readonly #drains = new WeakMap<PolicySet, number | undefined>();
@@ -51,20 +51,19 @@ export class SharedRateLimiter implements RateLimiter {
     };
     this.#guards = new NodeGuards(store, clock, deadlineMs, tell, () => this.#replicas.noteAtWork());
     this.#backstop = new Backstop(() => this.#replicas.count, onStoreFailure);
-    this.#lanes = new LRUCache({ max: maxKeys });
+    this.#lanes = new Lanes(maxKeys);
     this.#client = new LeaseClient({
       clock,
       deadlineMs,
+      lanes: this.#lanes,
+      counters: this.#counters,
       groupOf: (key) => this.#guards.groupOf(key),
       guardOf: (group) => this.#guards.guardOf(group),
       fallBack: (lane, costs) => this.#degraded(lane, costs),
       drainMsOf: (set) => this.#drainMsOf(set),
       decideLocally: (lane, costs) => this.#decideLocally(lane, costs),
       onBucketFault: (error) => this.#guards.noteFault(error),
-      onAnswered: (lane, view) => {
-        lane.view = view;
-        this.#repay(lane);
-      },
+      onAnswered: (lane) => this.#repay(lane),
     });
   }
 
@@ -83,7 +82,7 @@ export class SharedRateLimiter implements RateLimiter {
   #ask(lane: Lane, costs: readonly number[], signal: AbortSignal | undefined): Promise<Decision> {
     if (signal !== undefined) return this.#askUntil(lane, costs, signal);
     return new Promise((resolve) => {
-      this.#client.ask(lane, costs, (decision) => resolve(this.#counters.decided(decision)));
+      this.#client.ask(lane, costs, resolve);
     });
   }
 
@@ -92,7 +91,7 @@ export class SharedRateLimiter implements RateLimiter {
     return new Promise((resolve, reject) => {
       const caller = this.#client.ask(lane, costs, (decision) => {
         signal.removeEventListener("abort", abort);
-        resolve(this.#counters.decided(decision));
+        resolve(decision);
       });
       const abort = (): void => {
         caller.abandon();
@@ -171,7 +170,11 @@ export class SharedRateLimiter implements RateLimiter {
   /** A decision without the store: by this process's share, or as the policies say. */
   #degraded(lane: Lane, costs: readonly number[]): Decision {
     const nowMs = this.#options.clock.monotonicMs();
-    lane.backstop ??= this.#backstop.open(lane.set, lane.view, nowMs);
+    if (lane.backstop === undefined) {
+      lane.backstop = this.#backstop.open(lane.set, this.#lanes.decidedMs(lane, nowMs), lane.view, nowMs);
+      this.#lanes.keep(lane);
+    }
+    lane.decidedMs = nowMs;
     return this.#backstop.decide(lane.key, costs, lane.set, lane.backstop, Math.floor(nowMs * 1000));
   }
 
@@ -264,13 +267,11 @@ export class SharedRateLimiter implements RateLimiter {
   #laneOf(key: string): Lane {
     if (this.#closing !== undefined) throw new SpillwayError("ERR_SPILLWAY_CLOSED", "The limiter is closed.");
     if (typeof key !== "string") throw invalidKey("a string", key);
-    const known = this.#lanes.get(key);
     const set = this.#options.policiesOf(key);
-    if (known?.set === set) return known;
+    const known = this.#lanes.find(key, set);
+    if (known !== undefined) return known;
     if (key.length < 1 || key.length > LONGEST_KEY) throw invalidKey(`1 to ${LONGEST_KEY} characters long`, key);
-    const lane = new Lane(key, set);
-    this.#lanes.set(key, lane);
-    return lane;
+    return new Lane(key, set);
   }
 
   /** Waits for a reply no longer than the deadline. */

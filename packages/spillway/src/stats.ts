@@ -18,7 +18,10 @@ export interface LimiterStats {
   readonly health: HealthView;
   /** Processes that share the limits, as far as is known: the backstop of each is that part of them. */
   readonly replicas: number;
-  /** Keys with local state. */
+  /**
+   * Keys of which this limiter keeps something: callers who wait, leased tokens, a remembered refusal, a share. At most
+   * `maxKeys`, and those with callers; what a memory store keeps is not among them.
+   */
   readonly keys: number;
   readonly store: string;
 }

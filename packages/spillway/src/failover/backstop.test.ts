@@ -9,6 +9,8 @@ import { Backstop, type BackstopBuckets, type LastView } from "./backstop.ts";
 const BUCKET: PolicyOptions = { name: "bucket", limit: 100, period: "1s", burst: 20 };
 const WINDOW: PolicyOptions = { name: "window", limit: 60, period: "1m", algorithm: "fixed-window" };
 
+const NEVER_MS = Number.NEGATIVE_INFINITY;
+
 /** One process's backstop for one key; times are from its start. */
 class Process {
   readonly #backstop: Backstop;
@@ -28,14 +30,8 @@ class Process {
     this.#quietUs = quietUs;
   }
 
-  /** As if the store had last decided for the key so long ago. */
-  #view(us: number): LastView | undefined {
-    if (this.#quietUs === Number.POSITIVE_INFINITY) return undefined;
-    return { states: [], storeUs: 0, seenMs: (us - this.#quietUs) / 1000 };
-  }
-
   ask(us: number, ...costs: number[]): Decision {
-    this.#buckets ??= this.#backstop.open(this.#set, this.#view(us), us / 1000);
+    this.#buckets ??= this.#backstop.open(this.#set, (us - this.#quietUs) / 1000, undefined, us / 1000);
     return this.#backstop.decide("key", costs, this.#set, this.#buckets, us);
   }
 
@@ -229,7 +225,7 @@ describe("going over to the shares and back", () => {
     { used: 60, intoUs: 59_000_000, replicas: 1, first: 0 },
   ])("gives a window this process's part of what was left: $used used, $replicas processes", (row) => {
     const backstop = new Backstop(() => row.replicas, "backstop");
-    const buckets = backstop.open(window, windowView(row.used, 1_000_000_000 - row.intoUs), 0);
+    const buckets = backstop.open(window, 0, windowView(row.used, 1_000_000_000 - row.intoUs), 0);
     expect(admittedIn(backstop, buckets, 0)).toBe(row.first);
     const restUs = 60_000_000 - row.intoUs;
     expect(admittedIn(backstop, buckets, restUs - 1)).toBe(0);
@@ -238,15 +234,14 @@ describe("going over to the shares and back", () => {
 
   it("begins a window afresh when the one that the store spoke of is over", () => {
     const backstop = new Backstop(() => 2, "backstop");
-    const buckets = backstop.open(window, windowView(60, 1_000_000_000), 61_000);
+    const buckets = backstop.open(window, 0, windowView(60, 1_000_000_000), 61_000);
     expect(admittedIn(backstop, buckets, 61_000_000)).toBe(30);
   });
 
   it("owes what went in, but no more than what the share could have saved up meanwhile", () => {
     const set = policyResolver(BUCKET)("key");
     const backstop = new Backstop(() => 2, "backstop");
-    const known: LastView = { states: [], storeUs: 0, seenMs: 0 };
-    const buckets = backstop.open(set, known, 0);
+    const buckets = backstop.open(set, 0, undefined, 0);
     const share = 10;
     let admitted = 0;
     for (let ms = 0; ms < 1000; ms++) if (backstop.decide("key", [1], set, buckets, ms * 1000).allowed) admitted++;
@@ -261,7 +256,7 @@ describe("going over to the shares and back", () => {
   it("owes no more than went in, and nothing for what was refused", () => {
     const set = policyResolver(BUCKET)("key");
     const backstop = new Backstop(() => 2, "backstop");
-    const buckets = backstop.open(set, undefined, 0);
+    const buckets = backstop.open(set, NEVER_MS, undefined, 0);
     expect(backstop.owed(set, buckets, 0)).toEqual([0]);
     expect(backstop.decide("key", [3], set, buckets, 0).allowed).toBe(true);
     expect(backstop.decide("key", [9], set, buckets, 0).allowed).toBe(false);
@@ -270,7 +265,7 @@ describe("going over to the shares and back", () => {
 
   it("owes of a window only what went into the one that is running", () => {
     const backstop = new Backstop(() => 2, "backstop");
-    const buckets = backstop.open(window, undefined, 0);
+    const buckets = backstop.open(window, NEVER_MS, undefined, 0);
     admittedIn(backstop, buckets, 0);
     backstop.decide("key", [4], window, buckets, 61_000_000);
     expect(backstop.owed(window, buckets, 61_000_000)).toEqual([4]);
@@ -286,7 +281,7 @@ describe("going over to the shares and back", () => {
         if (backstop.decide("key", [1], set, buckets, ms * 1000).allowed) admitted++;
       return admitted;
     };
-    const buckets = backstop.open(set, { states: [], storeUs: 0, seenMs: 0 }, 0);
+    const buckets = backstop.open(set, 0, undefined, 0);
     const alone = rateIn(0);
     replicas = 4;
     expect(rateIn(2000)).toBeLessThanOrEqual(alone / 4 + 1);

@@ -12,10 +12,10 @@ export interface BackstopBuckets {
   readonly admitted: number[];
 }
 
-/** How the store last said that a key stands: what a share begins with. */
+/** How the store last said that the windows of a key stand: what a share of them begins with. */
 export interface LastView {
-  /** One per policy, changed by nobody any more; for windows only, since of token buckets the time is enough. */
-  readonly states: readonly (BucketState | undefined)[];
+  /** One per policy, changed by nobody any more. */
+  readonly states: readonly BucketState[];
   /** The store's clock then. */
   readonly storeUs: number;
   /** This process's monotonic clock then. */
@@ -51,35 +51,35 @@ export class Backstop {
    * What a key starts an outage with. A token bucket that the store has lately decided for starts empty, so that going over to
    * the shares and back adds no burst; a window starts with this process's part of what was left in it. A key that nobody here
    * has seen for as long as it takes to fill starts with its share of the burst.
+   * @param decidedMs when the key was last decided for; minus infinity when nothing is known of it.
    */
-  open(set: PolicySet, view: LastView | undefined, nowMs: number): BackstopBuckets {
+  open(set: PolicySet, decidedMs: number, view: LastView | undefined, nowMs: number): BackstopBuckets {
     const states = set.policies.map((policy, i) => {
       const share = this.#shareOf(policy);
       const state = algorithmOf(share.shape).open(share.shape, Math.floor(nowMs * 1000));
-      if (view !== undefined) this.#startFrom(state, policy, share, view.states[i], view, nowMs);
+      if (state.kind !== "token-bucket") this.#startWindow(state, policy, share, view?.states[i], view, nowMs);
+      else if (policy.shape.kind === "token-bucket" && (nowMs - decidedMs) * 1000 < policy.shape.fullUs)
+        state.level = 0;
       return state;
     });
     return { states, admitted: states.map(() => 0) };
   }
 
-  #startFrom(
+  #startWindow(
     state: BucketState,
     policy: Policy,
     share: Policy,
     seen: BucketState | undefined,
-    view: LastView,
+    view: LastView | undefined,
     nowMs: number,
   ): void {
-    const quietUs = (nowMs - view.seenMs) * 1000;
-    if (state.kind === "token-bucket") {
-      if (policy.shape.kind === "token-bucket" && quietUs < policy.shape.fullUs) state.level = 0;
-    } else if (seen?.kind === "fixed-window" && policy.shape.kind === "fixed-window") {
-      const restUs = seen.startUs + policy.periodUs - view.storeUs - quietUs;
-      if (restUs <= 0) return;
-      state.startUs -= Math.floor(policy.periodUs - restUs);
-      const left = Math.floor(algorithmOf(policy.shape).remaining(seen, policy.shape) / this.#replicas());
-      state.used = Math.max(0, share.capacity - left);
-    }
+    if (view === undefined || state.kind !== "fixed-window") return;
+    if (seen?.kind !== "fixed-window" || policy.shape.kind !== "fixed-window") return;
+    const restUs = seen.startUs + policy.periodUs - view.storeUs - (nowMs - view.seenMs) * 1000;
+    if (restUs <= 0) return;
+    state.startUs -= Math.floor(policy.periodUs - restUs);
+    const left = Math.floor(algorithmOf(policy.shape).remaining(seen, policy.shape) / this.#replicas());
+    state.used = Math.max(0, share.capacity - left);
   }
 
   /** @param buckets of this key, as `open` made them. */

@@ -1,4 +1,5 @@
 import type { Decision } from "../decision.ts";
+import type { Counters } from "../stats.ts";
 import type { Lane } from "./lane.ts";
 
 /** Somebody who waits for the store's decision, and for no longer than the deadline. */
@@ -8,6 +9,9 @@ export class Caller {
   /** On the monotonic and on the wall clock: a machine that was suspended shows in one of them only. */
   readonly arrivedMs: number;
   readonly arrivedWallMs: number;
+  /** Who arrived after this one, in the queue. */
+  next: Caller | undefined;
+  readonly #counters: Counters;
   readonly #resolve: (decision: Decision) => void;
   #settled = false;
 
@@ -16,12 +20,14 @@ export class Caller {
     costs: readonly number[],
     arrivedMs: number,
     arrivedWallMs: number,
+    counters: Counters,
     resolve: (decision: Decision) => void,
   ) {
     this.lane = lane;
     this.costs = costs;
     this.arrivedMs = arrivedMs;
     this.arrivedWallMs = arrivedWallMs;
+    this.#counters = counters;
     this.#resolve = resolve;
   }
 
@@ -30,11 +36,11 @@ export class Caller {
     return this.#settled;
   }
 
-  /** Gives the decision. Only the first counts. */
+  /** Counts the decision and gives it. Only the first one. */
   settle(decision: Decision): void {
     if (this.#settled) return;
     this.#settled = true;
-    this.#resolve(decision);
+    this.#resolve(this.#counters.decided(decision));
   }
 
   /** The caller went away. What the store already took for it stays taken. */
@@ -45,24 +51,24 @@ export class Caller {
 
 /** Callers in order of arrival, so that the next deadline is always at the front. */
 export class ArrivalQueue {
-  #callers: Caller[] = [];
-  #front = 0;
+  #first: Caller | undefined;
+  #last: Caller | undefined;
 
   push(caller: Caller): void {
-    this.#callers.push(caller);
+    if (this.#last === undefined) this.#first = caller;
+    else this.#last.next = caller;
+    this.#last = caller;
   }
 
   /** The oldest caller that still waits. Those in front of it are let go. */
   oldest(): Caller | undefined {
-    while (this.#callers[this.#front]?.settled === true) this.#front++;
-    if (this.#front > 1000 && this.#front * 2 > this.#callers.length) {
-      this.#callers = this.#callers.slice(this.#front);
-      this.#front = 0;
+    while (this.#first?.settled === true) {
+      const { next } = this.#first;
+      // Else a caller that has grown old keeps all that came after it from the young garbage collection.
+      this.#first.next = undefined;
+      this.#first = next;
     }
-    if (this.#front === this.#callers.length && this.#front > 0) {
-      this.#callers = [];
-      this.#front = 0;
-    }
-    return this.#callers[this.#front];
+    if (this.#first === undefined) this.#last = undefined;
+    return this.#first;
   }
 }

@@ -1,12 +1,13 @@
 import type { Clock, Timer } from "../clock.ts";
 import type { Decision } from "../decision.ts";
 import type { SpillwayError } from "../errors.ts";
-import type { LastView } from "../failover/backstop.ts";
 import type { GuardedCall, NodeGuard } from "../failover/guarded-store.ts";
 import type { PolicySet } from "../policy-set.ts";
+import type { Counters } from "../stats.ts";
 import { ArrivalQueue, Caller } from "./caller.ts";
-import type { Errand, Lane } from "./lane.ts";
+import { type Errand, type Lane, NOBODY } from "./lane.ts";
 import { LaneLease } from "./lane-lease.ts";
+import type { Lanes } from "./lanes.ts";
 import type { Instant, ShelfCounts } from "./shelf.ts";
 import { type SettleContext, StoreCall } from "./store-call.ts";
 
@@ -19,6 +20,9 @@ const SETTLE_PAUSE_MS = 4;
 export interface LeaseClientOptions {
   readonly clock: Clock;
   readonly deadlineMs: number;
+  readonly lanes: Lanes;
+  /** Counts a decision that is given to a caller. */
+  readonly counters: Counters;
   /** Which keys can travel together. */
   groupOf(key: string): number;
   /** The part of the store that a group lives on. */
@@ -30,7 +34,7 @@ export interface LeaseClientOptions {
   /** Decides from leased tokens, or from what the store has just refused, if that is enough. */
   decideLocally(lane: Lane, costs: readonly number[]): Decision | undefined;
   onBucketFault(error: SpillwayError): void;
-  onAnswered(lane: Lane, view: LastView): void;
+  onAnswered(lane: Lane): void;
 }
 
 /** Lanes of one node that want a call. */
@@ -70,11 +74,11 @@ export class LeaseClient {
 
   /** Asks the store for a decision. `resolve` is called once, within the deadline. */
   ask(lane: Lane, costs: readonly number[], resolve: (decision: Decision) => void): Caller {
-    const { clock, deadlineMs } = this.#options;
+    const { clock, counters, deadlineMs } = this.#options;
     const nowMs = clock.monotonicMs();
-    const caller = new Caller(lane, costs, nowMs, clock.wallMs(), resolve);
+    const caller = new Caller(lane, costs, nowMs, clock.wallMs(), counters, resolve);
     this.#noteDemand(lane, costs, nowMs);
-    lane.waiting.push(caller);
+    lane.append(caller);
     this.#arrivals.push(caller);
     this.#post(lane);
     this.#deadline ??= clock.startTimer(this.#expire, deadlineMs, true);
@@ -92,7 +96,8 @@ export class LeaseClient {
   #noteDemand(lane: Lane, costs: readonly number[], nowMs: number): void {
     if (lane.lease === undefined) {
       const drainMs = this.#options.drainMsOf(lane.set);
-      const isBusy = drainMs !== undefined && nowMs - lane.lastAskedMs < drainMs;
+      if (drainMs === undefined) return;
+      const isBusy = nowMs - this.#lastAskedMs(lane, nowMs) < drainMs;
       lane.lastAskedMs = nowMs;
       if (!isBusy) return;
       lane.lease = new LaneLease(lane.set, drainMs, nowMs, this.counts);
@@ -100,9 +105,14 @@ export class LeaseClient {
     lane.lease.noteAsked(costs);
   }
 
+  #lastAskedMs(lane: Lane, nowMs: number): number {
+    return Math.max(lane.lastAskedMs, this.#options.lanes.decidedMs(lane, nowMs));
+  }
+
   #post(lane: Lane): void {
     if (lane.posted || lane.inFlight) return;
     lane.posted = true;
+    this.#options.lanes.enter(lane);
     const guard = this.#options.guardOf(this.#options.groupOf(lane.key));
     const outbox = this.#outboxes.get(guard);
     if (outbox === undefined) this.#outboxes.set(guard, { guard, lanes: [lane] });
@@ -124,7 +134,7 @@ export class LeaseClient {
 
   #flushOne(outbox: Outbox): void {
     const { guard } = outbox;
-    outbox.lanes = outbox.lanes.filter(wantsCall);
+    outbox.lanes = outbox.lanes.filter((lane) => this.#wantsCall(lane));
     for (let free = guard.freeFlights; free > 0 && outbox.lanes.length > 0; free = guard.freeFlights) {
       const size = Math.max(KEYS_PER_CALL, Math.ceil(outbox.lanes.length / free));
       this.#send(guard, outbox.lanes.splice(0, Math.min(size, MOST_KEYS_PER_CALL)));
@@ -139,10 +149,20 @@ export class LeaseClient {
   /** There is no store to ask: callers are decided for, errands forgotten. */
   #giveUp(lane: Lane): void {
     const { waiting } = lane;
-    lane.waiting = [];
+    lane.waiting = NOBODY;
     lane.posted = false;
     lane.errand = undefined;
     for (const caller of waiting) this.#fallBack(caller);
+    this.#options.lanes.leave(lane);
+  }
+
+  /** Whether there is still a reason to call for a lane; forgets callers who went away. */
+  #wantsCall(lane: Lane): boolean {
+    if (lane.errand !== undefined || !lane.waiting.every((caller) => caller.settled)) return true;
+    lane.waiting = NOBODY;
+    lane.posted = false;
+    this.#options.lanes.leave(lane);
+    return false;
   }
 
   /** One flight: a call for each group of keys that can travel together. */
@@ -158,26 +178,23 @@ export class LeaseClient {
   }
 
   /**
-   * Lanes that can travel in one call: of one group, and no key twice. A key has two lanes when its policies have changed, or
-   * when it was forgotten and came back; in one call the bucket would be charged for one of them only.
+   * Lanes that can travel in one call: of one group, and no key twice. A key has two lanes when its policies have changed; in one
+   * call the bucket would be charged for one of them only.
    */
   #callsOf(lanes: readonly Lane[]): Lane[][] {
+    const calls: Lane[][] = [];
     const groups = new Map<number, Lane[]>();
-    const seen = new Set<string>();
-    const again: Lane[] = [];
     for (const lane of lanes) {
-      if (seen.has(lane.key)) {
-        again.push(lane);
-        continue;
-      }
-      seen.add(lane.key);
       const group = this.#options.groupOf(lane.key);
-      const together = groups.get(group);
-      if (together === undefined) groups.set(group, [lane]);
-      else together.push(lane);
+      const together = lane.superseded ? undefined : groups.get(group);
+      if (together !== undefined) together.push(lane);
+      else {
+        const call = [lane];
+        calls.push(call);
+        if (!lane.superseded) groups.set(group, call);
+      }
     }
-    const calls = [...groups.values()];
-    return again.length === 0 ? calls : calls.concat(this.#callsOf(again));
+    return calls;
   }
 
   #guarded(storeCall: StoreCall): GuardedCall {
@@ -206,6 +223,7 @@ export class LeaseClient {
       lane.inFlight = false;
       this.#serveWaiting(lane);
       if (lane.waiting.length > 0 || lane.errand !== undefined) this.#post(lane);
+      else this.#options.lanes.leave(lane);
     }
     this.#calls--;
     this.#watch(storeCall.lanes);
@@ -223,7 +241,7 @@ export class LeaseClient {
       }
       served++;
     }
-    if (served > 0) lane.waiting.splice(0, served);
+    if (served > 0) lane.waiting = served === lane.waiting.length ? NOBODY : lane.waiting.slice(served);
   }
 
   #contextOf(roundTripMs: number): SettleContext {
@@ -324,12 +342,4 @@ export class LeaseClient {
     }
     if (this.#calls === 0 && !this.#flushing) this.#closing?.();
   }
-}
-
-/** Whether there is still a reason to call for a lane; forgets callers who went away. */
-function wantsCall(lane: Lane): boolean {
-  if (lane.errand !== undefined || !lane.waiting.every((caller) => caller.settled)) return true;
-  lane.waiting = [];
-  lane.posted = false;
-  return false;
 }

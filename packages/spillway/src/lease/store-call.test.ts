@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Decision } from "../decision.ts";
 import type { PolicyOptions } from "../policy.ts";
 import { policyResolver } from "../policy-set.ts";
+import { Counters } from "../stats.ts";
 import { type MemoryStore, memoryStore } from "../stores/memory-store.ts";
 import type { TakeReply } from "../stores/store.ts";
 import { manualClock } from "../testing/manual-clock.ts";
@@ -43,11 +44,11 @@ function bench(policies: PolicyOptions | PolicyOptions[] = BUCKET, leases = true
     now,
     ask(...costs) {
       const index = decisions.push(undefined) - 1;
-      const caller = new Caller(lane, costs, clock.monotonicMs(), clock.wallMs(), (decision) => {
+      const caller = new Caller(lane, costs, clock.monotonicMs(), clock.wallMs(), new Counters(), (decision) => {
         decisions[index] = decision;
       });
       lane.lease?.noteAsked(costs);
-      lane.waiting.push(caller);
+      lane.append(caller);
       return caller;
     },
     call: (...more) => new StoreCall([lane, ...more], now()),

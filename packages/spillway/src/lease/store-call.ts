@@ -4,11 +4,11 @@ import type { Decision, PolicyStatus } from "../decision.ts";
 import { SpillwayError } from "../errors.ts";
 import type { LastView } from "../failover/backstop.ts";
 import type { Policy } from "../policy.ts";
-import type { AskRun, BucketReading, LeaseReport, TakeBucket, TakeCall, TakeReply } from "../stores/store.ts";
+import type { AskRun, LeaseReport, TakeBucket, TakeCall, TakeReply } from "../stores/store.ts";
 import { holdUs } from "../stores/take.ts";
 import type { Caller } from "./caller.ts";
 import { Denial } from "./denial.ts";
-import type { Lane } from "./lane.ts";
+import { type Lane, NOBODY } from "./lane.ts";
 import type { Instant } from "./shelf.ts";
 
 /** One lane's part of a call: where its buckets and runs stand in it, and who rides in each run. */
@@ -30,8 +30,8 @@ export interface SettleContext {
   /** Decides for a caller whom the store could not serve, or not in time. */
   fallBack(caller: Caller): void;
   onBucketFault(error: SpillwayError): void;
-  /** The store has decided for a key again; how its buckets stood after the call. */
-  onAnswered(lane: Lane, view: LastView): void;
+  /** The store has decided for a key again. */
+  onAnswered(lane: Lane): void;
 }
 
 /** Callers of one key that travel in one call, and runs in one call: the others take the next. Redis serves nobody else meanwhile. */
@@ -90,9 +90,9 @@ export class StoreCall {
   settle(reply: TakeReply, context: SettleContext): void {
     this.adoptLeases(reply, context.roundTripMs);
     for (const part of this.#parts) {
-      const readings = readingsOf(part, reply, context);
-      if (readings === undefined) for (const callers of part.runs) callers.forEach(context.fallBack);
-      else settlePart(part, readings, reply, context);
+      const states = statesOf(part, reply, context);
+      if (states === undefined) for (const callers of part.runs) callers.forEach(context.fallBack);
+      else settlePart(part, states, reply, context);
     }
   }
 }
@@ -112,34 +112,38 @@ function saysSomething({ wish, settlements }: LeaseReport): boolean {
   return wish > 0 || settlements.length > 0;
 }
 
-type StateReading = Extract<BucketReading, { kind: "state" }>;
-
-function readingsOf(
+/** How the buckets of a lane stood after the call; `undefined` when one of them could not be read. */
+function statesOf(
   { lane, firstBucket }: LanePart,
   reply: TakeReply,
   context: SettleContext,
-): StateReading[] | undefined {
-  const readings: StateReading[] = [];
-  for (let i = 0; i < lane.set.policies.length; i++) {
+): BucketState[] | undefined {
+  const { length } = lane.set.policies;
+  const states: BucketState[] = new Array(length);
+  let isWhole = true;
+  for (let i = 0; i < length; i++) {
     const reading = reply.buckets[firstBucket + i];
-    if (reading?.kind === "state") readings.push(reading);
-    else
+    if (reading?.kind === "state") states[i] = reading.state;
+    else {
+      isWhole = false;
       context.onBucketFault(
         reading?.error ?? new SpillwayError("ERR_SPILLWAY_STORE_REPLY", "The reply lacks a bucket."),
       );
+    }
   }
-  return readings.length === lane.set.policies.length ? readings : undefined;
+  return isWhole ? states : undefined;
 }
 
 /** Walks back from the state after the call, so that each admitted caller is told what was left at its own turn. */
-function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, context: SettleContext): void {
+function settlePart(part: LanePart, states: readonly BucketState[], reply: TakeReply, context: SettleContext): void {
   const { lane, firstRun, runs } = part;
-  const states = readings.map(({ state }) => state);
-  context.onAnswered(lane, viewOf(states, reply, context));
+  lane.view = viewOf(states, reply, context);
+  lane.decidedMs = context.now.monotonicMs;
+  context.onAnswered(lane);
   let anyRefused = false;
   for (let r = 0; r < runs.length; r++)
     if ((reply.served[firstRun + r] as number) < (runs[r] as readonly Caller[]).length) anyRefused = true;
-  const holdMs = holdOf(part, readings);
+  const holdMs = holdOf(part, reply);
   const refusal = anyRefused || holdMs > 0 ? denialOf(part, states, holdMs, reply, context) : undefined;
   lane.denial = refusal;
   for (let r = runs.length - 1; r >= 0; r--) {
@@ -155,24 +159,24 @@ function settlePart(part: LanePart, readings: StateReading[], reply: TakeReply, 
   }
 }
 
-const NO_STATES: readonly BucketState[] = [];
-
-function viewOf(states: readonly BucketState[], reply: TakeReply, { now }: SettleContext): LastView {
-  const hasWindow = states.some((state) => state.kind !== "token-bucket");
-  return { states: hasWindow ? states.map(copyOf) : NO_STATES, storeUs: reply.nowUs, seenMs: now.monotonicMs };
+/** Of token buckets it is enough to know when the store last decided. */
+function viewOf(states: readonly BucketState[], reply: TakeReply, { now }: SettleContext): LastView | undefined {
+  for (const { kind } of states)
+    if (kind !== "token-bucket") return { states: states.map(copyOf), storeUs: reply.nowUs, seenMs: now.monotonicMs };
+  return undefined;
 }
 
 /**
  * How long this process is to leave a contended bucket alone. Only calls that asked or wished for something are held: else the
  * report of a silent holder would shut out its next caller.
  */
-function holdOf({ lane, reports, runs }: LanePart, readings: readonly StateReading[]): number {
+function holdOf({ lane, firstBucket, reports, runs }: LanePart, reply: TakeReply): number {
   if (reports === undefined) return 0;
   let holdMs = 0;
-  for (const [i, { lease }] of readings.entries()) {
+  for (const [i, report] of reports.entries()) {
+    const reading = reply.buckets[firstBucket + i];
     const { shape } = lane.set.policies[i] as Policy;
-    const report = reports[i];
-    if (lease?.contended !== true || report === undefined || shape.kind !== "token-bucket") continue;
+    if (reading?.kind !== "state" || reading.lease?.contended !== true || shape.kind !== "token-bucket") continue;
     if (runs.length > 0 || report.wish > 0) holdMs = Math.max(holdMs, holdUs(shape, report.lifeUs) / 1000);
   }
   return holdMs;
@@ -197,11 +201,13 @@ function refuse({ lane }: LanePart, { costs }: Caller, refusal: Denial, { now }:
 }
 
 function admit({ key, set, lease }: Lane, { costs }: Caller, states: readonly BucketState[], nowUs: number): Decision {
-  // Cost 0: who was admitted waits for nothing.
-  const statuses = set.policies.map((policy, i): PolicyStatus => {
-    const status = statusOf(policy, states[i] as BucketState, 0, nowUs);
-    return lease === undefined ? status : { ...status, remaining: status.remaining + lease.held(i) };
-  });
+  const { policies } = set;
+  const statuses: PolicyStatus[] = new Array(policies.length);
+  for (let i = 0; i < policies.length; i++) {
+    // Cost 0: who was admitted waits for nothing.
+    const status = statusOf(policies[i] as Policy, states[i] as BucketState, 0, nowUs);
+    statuses[i] = lease === undefined ? status : { ...status, remaining: status.remaining + lease.held(i) };
+  }
   return allowed(key, costs, statuses, "store");
 }
 
@@ -213,13 +219,27 @@ function giveBack(policies: readonly Policy[], states: readonly BucketState[], c
   }
 }
 
+/** By the number of the bucket: charges of one token, which are by far the commonest. */
+const UNIT_CHARGES: (AskRun["charges"] | undefined)[] = [];
+
 function chargesOf(callers: readonly Caller[], firstBucket: number): AskRun["charges"] {
-  return (callers[0] as Caller).costs.map((cost, i) => ({ bucket: firstBucket + i, cost }));
+  const { costs } = callers[0] as Caller;
+  if (costs.length > 1 || costs[0] !== 1) return costs.map((cost, i) => ({ bucket: firstBucket + i, cost }));
+  let charges = UNIT_CHARGES[firstBucket];
+  if (charges === undefined) {
+    charges = [{ bucket: firstBucket, cost: 1 }];
+    UNIT_CHARGES[firstBucket] = charges;
+  }
+  return charges;
 }
 
 /** Takes those who ride in the next call out of the lane, in order, as runs of equal costs, without those who went away. */
 function takeRuns(lane: Lane, mostRuns: number): Caller[][] {
   const { waiting } = lane;
+  if (waiting.length === 1 && !(waiting[0] as Caller).settled) {
+    lane.waiting = NOBODY;
+    return [waiting];
+  }
   const runs: Caller[][] = [];
   let taken = 0;
   while (taken < waiting.length && taken < MOST_CALLERS) {
@@ -232,7 +252,7 @@ function takeRuns(lane: Lane, mostRuns: number): Caller[][] {
     }
     taken++;
   }
-  lane.waiting = taken === waiting.length ? [] : waiting.slice(taken);
+  lane.waiting = taken === waiting.length ? NOBODY : waiting.slice(taken);
   return runs;
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Policy } from "../../policy.ts";
 import type { BucketAddress } from "../store.ts";
 
 /** Version of the stored values; another one means other keys, so that no script meets a form it does not know. */
@@ -12,7 +13,21 @@ const MAYBE_UNSAFE = /[%{}\uD800-\uDFFF]/;
 
 /** The store key of a bucket: `prefix:v1:{key}:policy:algorithm`. All policies of one key share a cluster slot. */
 export function bucketKey(prefix: string, { key, policy }: BucketAddress): string {
-  return `${prefix}:${FORMAT}:{${keyTag(key)}}:${policy.name}:${policy.algorithm}`;
+  return bucketKeys(prefix, [{ key, policy }])[0] as string;
+}
+
+/** The store keys of buckets; what they share is put together once, since they are mostly of one policy. */
+export function bucketKeys(prefix: string, addresses: readonly BucketAddress[]): string[] {
+  const head = `${prefix}:${FORMAT}:{`;
+  let policy: Policy | undefined;
+  let tail = "";
+  return addresses.map((address) => {
+    if (address.policy !== policy) {
+      policy = address.policy;
+      tail = `}:${policy.name}:${policy.algorithm}`;
+    }
+    return head + keyTag(address.key) + tail;
+  });
 }
 
 /** The store key of the set of processes that use a prefix; apart from the buckets, whose keys all open with `prefix:`. */

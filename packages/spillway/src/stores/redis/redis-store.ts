@@ -3,7 +3,7 @@ import { requireObject } from "../../options.ts";
 import type { Adjustment, BucketAddress, PeekReply, Store, TakeCall, TakeReply } from "../store.ts";
 import { adaptClient, type RedisClient } from "./clients/adapt-client.ts";
 import type { Script, ScriptClient } from "./clients/client.ts";
-import { bucketKey, keyTag, replicasKey } from "./key-layout.ts";
+import { bucketKeys, keyTag, replicasKey } from "./key-layout.ts";
 import { keySlot } from "./key-slot.ts";
 import { decodeCount, decodePeek, decodeTake } from "./reply-decoding.ts";
 import { adjust, countReplicas, peek, reset, take } from "./scripts/generated.ts";
@@ -87,6 +87,6 @@ class RedisStore implements Store {
   }
 
   #keysOf(addresses: readonly BucketAddress[]): string[] {
-    return addresses.map((address) => bucketKey(this.#prefix, address));
+    return bucketKeys(this.#prefix, addresses);
   }
 }

@@ -64,6 +64,43 @@ describe("the reply of take", () => {
     expect(silent).toMatchObject({ state: { newer: { tokens: 4 } }, lease: undefined });
   });
 
+  describe("to many buckets with a run each", () => {
+    const many: TakeCall = {
+      buckets: [1, 2, 3].map((n) => ({ key: `key:${n}`, policy: BUCKET, report: undefined })),
+      runs: [0, 1, 2].map((bucket) => ({ count: 2, charges: [{ bucket, cost: 1 }] })),
+    };
+    const levels = (reply: unknown): unknown =>
+      take(reply, many).buckets.map((reading) => reading.kind === "state" && reading.state);
+    const state = (level: number): unknown =>
+      expect.objectContaining({ level, timeUs: NOW_US, unitsPerToken: 100_000 });
+
+    it("may give what all have in common once", () => {
+      expect(levels([NOW_US, 2, 7])).toEqual([state(7), state(7), state(7)]);
+      expect(levels([NOW_US, 1, 7, 8, -9])).toEqual([state(7), state(8), state(-9)]);
+      expect(take([NOW_US, 1, 7], many)).toMatchObject({ nowUs: NOW_US, served: [1, 1, 1] });
+    });
+
+    it("gives each state to its own bucket", () => {
+      const [first, second] = take([NOW_US, 2, 7], many).buckets;
+      expect(first?.kind === "state" && first.state).not.toBe(second?.kind === "state" && second.state);
+    });
+
+    it.each<[string, unknown, TakeCall]>([
+      ["more served than asked", [NOW_US, 3, 7], many],
+      ["fewer served than none", [NOW_US, -1, 7], many],
+      ["a level too few", [NOW_US, 2, 7, 7], many],
+      ["a level too many", [NOW_US, 2, 7, 7, 7, 7], many],
+      ["no level", [NOW_US, 2], many],
+      ["no time", [0, 2, 7], many],
+      ["one bucket", [NOW_US, 2, 7], CALL],
+      ["buckets that report", [NOW_US, 2, 7], { ...callOf(REPORT, REPORT), runs: many.runs.slice(0, 2) }],
+      ["windows", [NOW_US, 2, 7], { ...many, buckets: many.buckets.map((bucket) => ({ ...bucket, policy: WINDOW })) }],
+      ["fewer runs than buckets", [NOW_US, 2, 7], { ...many, runs: many.runs.slice(0, 2) }],
+    ])("is a fault with %s", (_, reply, call) => {
+      expect(() => take(reply, call)).toThrow(unknownForm);
+    });
+  });
+
   it("gives a window's count and start", () => {
     const call = { buckets: [{ key: "key", policy: WINDOW, report: REPORT }], runs: [] };
     expect(take([NOW_US, 0, 7, NOW_US - 5], call).buckets).toEqual([

@@ -1,5 +1,5 @@
 import type { BucketState } from "../../algorithms/bucket.ts";
-import type { Escrow } from "../../algorithms/token-bucket.ts";
+import type { Escrow, TokenBucketShape } from "../../algorithms/token-bucket.ts";
 import { SpillwayError, show } from "../../errors.ts";
 import type { Policy } from "../../policy.ts";
 import type {
@@ -20,6 +20,10 @@ class ReplyReader {
   constructor(reply: unknown) {
     if (!Array.isArray(reply)) throw strange(`an array was expected, ${show(reply)} came`);
     this.#slots = reply;
+  }
+
+  get length(): number {
+    return this.#slots.length;
   }
 
   /** Clients may give integers as numbers, big integers or digits, as their user set them. */
@@ -44,15 +48,34 @@ function strange(what: string): SpillwayError {
 /** The reply of `lua/take.lua`. @throws SpillwayError `ERR_SPILLWAY_STORE_REPLY`. */
 export function decodeTake(reply: unknown, call: TakeCall, keys: readonly string[]): TakeReply {
   const reader = new ReplyReader(reply);
+  const { length } = call.buckets;
+  if (length > 1 && length === call.runs.length && reader.length < 1 + 3 * length) return decodeShort(reader, call);
   const nowUs = instant(reader);
   const buckets = call.buckets.map(({ policy, report }, i) => reading(reader, policy, keys[i] as string, report));
-  const served = call.runs.map(({ count }) => {
-    const number = reader.integer();
-    if (number < 0 || number > count) throw strange(`${number} of ${count} asks were served`);
-    return number;
-  });
+  const served = call.runs.map(({ count }) => servedOf(reader, count));
   reader.end();
   return { nowUs, buckets, served };
+}
+
+/** The shorter answer to a call of many buckets that came out much alike. */
+function decodeShort(reader: ReplyReader, { buckets, runs }: TakeCall): TakeReply {
+  const nowUs = instant(reader);
+  const served = servedOf(reader, Math.min(...runs.map(({ count }) => count)));
+  const isSame = reader.length === 3;
+  let level = 0;
+  const readings = buckets.map(({ policy: { name, shape }, report }, i): BucketReading => {
+    if (shape.kind !== "token-bucket" || report !== undefined) throw strange(`policy ${name} lacks slots`);
+    if (i === 0 || !isSame) level = reader.integer();
+    return { kind: "state", state: tokenBucketState(shape, level, nowUs, NO_ESCROW, NO_ESCROW), lease: undefined };
+  });
+  reader.end();
+  return { nowUs, buckets: readings, served: runs.map(() => served) };
+}
+
+function servedOf(reader: ReplyReader, count: number): number {
+  const served = reader.integer();
+  if (served < 0 || served > count) throw strange(`${served} of ${count} asks were served`);
+  return served;
 }
 
 /** The reply of the scripts that only tell how buckets stand. @throws SpillwayError `ERR_SPILLWAY_STORE_REPLY`. */
@@ -90,22 +113,22 @@ function reading(reader: ReplyReader, policy: Policy, key: string, report: Lease
   // A report on a token bucket is always answered, so flag 0 would leave it open.
   if (policy.shape.kind !== "token-bucket" || (flag !== 1 && (flag !== 0 || report !== undefined)))
     throw strange(`flag ${flag} with ${a} for policy ${policy.name}`);
-  const { unitsPerToken, fullUs } = policy.shape;
   const older = flag === 0 ? NO_ESCROW : escrow(reader, policy);
   const newer = flag === 0 ? NO_ESCROW : escrow(reader, policy);
-  const state: BucketState = {
-    kind: "token-bucket",
-    level: a,
-    timeUs: b,
-    unitsPerToken,
-    fullUs,
-    older,
-    newer,
-    demand: 0,
-  };
+  const state = tokenBucketState(policy.shape, a, b, older, newer);
   if (flag === 0) return { kind: "state", state, lease: undefined };
   const lease = grant(reader, report?.wish ?? 0);
   return { kind: "state", state, lease: report === undefined ? undefined : lease };
+}
+
+function tokenBucketState(
+  { unitsPerToken, fullUs }: TokenBucketShape,
+  level: number,
+  timeUs: number,
+  older: Escrow,
+  newer: Escrow,
+): BucketState {
+  return { kind: "token-bucket", level, timeUs, unitsPerToken, fullUs, older, newer, demand: 0 };
 }
 
 /** Shared by all states without one: a reply's states are read, and only their level is changed. */

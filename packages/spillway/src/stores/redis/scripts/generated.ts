@@ -491,7 +491,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "11c506dd026e892cec82c2bcfe8b959d14aef677",
+  sha1: "15171d3f93a56fce95531ca3d3ccc688e71ae4c5",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local time = redis.call('TIME')
@@ -553,7 +553,7 @@ if is_many then
     end
   end
   if usual then
-    local reply, n = { call_us }, 1
+    local is_flat, is_same = true, true
     local new_asks, new_served, new_level, new_value, new_ms
     for i = 1, key_count do
       local flag, level, time_us, served = 0, levels[i], times[i], asks
@@ -588,9 +588,16 @@ if is_many then
           flag, level, time_us, served = -1, 1, 0, 0
         end
       end
-      reply[n + 1], reply[n + 2], reply[n + 3] = flag, level, time_us
+      longest[i], levels[i], times[i], values[i] = flag, level, time_us, served
+      if flag ~= 0 or time_us ~= call_us or served ~= values[1] then is_flat = false end
+      if level ~= levels[1] then is_same = false end
+    end
+    if is_flat and is_same then return { call_us, values[1], levels[1] } end
+    if is_flat then return { call_us, values[1], unpack(levels) } end
+    local reply, n = { call_us }, 1
+    for i = 1, key_count do
+      reply[n + 1], reply[n + 2], reply[n + 3] = longest[i], levels[i], times[i]
       n = n + 3
-      values[i] = served
     end
     for i = 1, key_count do reply[n + i] = values[i] end
     return reply

@@ -1,0 +1,72 @@
+import { LRUCache } from "lru-cache";
+import type { PolicySet } from "../policy-set.ts";
+import type { Lane } from "./lane.ts";
+import { RecentKeys } from "./recent-keys.ts";
+
+/** How many keys more than those with lanes are known to have been decided for. */
+const RECENT_PER_KEPT = 8;
+
+/**
+ * The lanes of this process: those with callers or a call under way, and of the others the ones with something to remember, at
+ * most `maxKeys` of these. Of all other keys no more is kept than when the store last decided for them.
+ */
+export class Lanes {
+  readonly #busy = new Map<string, Lane>();
+  readonly #kept: LRUCache<string, Lane>;
+  readonly #recent: RecentKeys;
+
+  constructor(maxKeys: number) {
+    this.#recent = new RecentKeys(maxKeys * RECENT_PER_KEPT);
+    const dispose = (lane: Lane, key: string, reason: string): void => {
+      if (reason === "evict") this.#recent.note(key, lane.decidedMs ?? Number.NEGATIVE_INFINITY);
+    };
+    this.#kept = new LRUCache({ max: maxKeys, dispose, noDisposeOnSet: true });
+  }
+
+  /** How many keys have one. */
+  get size(): number {
+    let size = this.#kept.size;
+    for (const key of this.#busy.keys()) if (!this.#kept.has(key)) size++;
+    return size;
+  }
+
+  /** The lane of a key, if there is one with these policies. */
+  find(key: string, set: PolicySet): Lane | undefined {
+    const kept = this.#kept.size === 0 ? undefined : this.#kept.get(key);
+    if (kept?.set === set) return kept;
+    const busy = this.#busy.get(key);
+    return busy?.set === set ? busy : undefined;
+  }
+
+  /** When the key of a lane was last decided for; minus infinity when nothing is known of it. */
+  decidedMs(lane: Lane, nowMs: number): number {
+    lane.decidedMs ??= this.#recent.lastMs(lane.key, nowMs);
+    return lane.decidedMs;
+  }
+
+  /** Of a lane that wants a call: whoever comes meanwhile must find it. */
+  enter(lane: Lane): void {
+    const other = this.#busy.get(lane.key);
+    if (other === lane || lane.superseded) return;
+    if (other !== undefined) other.superseded = true;
+    this.#busy.set(lane.key, lane);
+  }
+
+  /** Of a lane that nobody waits on any more. */
+  leave(lane: Lane): void {
+    if (lane.superseded) return;
+    const { key } = lane;
+    this.#busy.delete(key);
+    if (lane.isWorthKeeping) this.#kept.set(key, lane);
+    else if (lane.decidedMs !== undefined) this.#recent.note(key, lane.decidedMs);
+  }
+
+  /** Of a lane that has got something to remember without a call. */
+  keep(lane: Lane): void {
+    this.#kept.set(lane.key, lane);
+  }
+
+  values(): Iterable<Lane> {
+    return this.#kept.values();
+  }
+}
