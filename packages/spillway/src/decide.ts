@@ -7,16 +7,19 @@ export function statusOf(policy: Policy, state: BucketState, cost: number, nowUs
   const { name, limit, periodMs, capacity, shape } = policy;
   const algorithm = algorithmOf(shape);
   const remaining = algorithm.remaining(state, shape);
-  const waitMs = (tokens: number): number => Math.max(0, algorithm.waitUs(state, shape, tokens, nowUs)) / 1000;
   return {
     policy: name,
     limit,
     periodMs,
     remaining,
-    refillAfterMs: waitMs(Math.min(capacity, remaining + 1)),
-    resetAfterMs: waitMs(capacity),
-    retryAfterMs: waitMs(cost),
+    refillAfterMs: asMs(algorithm.waitUs(state, shape, Math.min(capacity, remaining + 1), nowUs)),
+    resetAfterMs: asMs(algorithm.waitUs(state, shape, capacity, nowUs)),
+    retryAfterMs: asMs(algorithm.waitUs(state, shape, cost, nowUs)),
   };
+}
+
+function asMs(waitUs: number): number {
+  return Math.max(0, waitUs) / 1000;
 }
 
 /** An admission. The binding policy is the one with the least left. */

@@ -6,9 +6,8 @@ import type { Lane } from "./lane.ts";
 export class Caller {
   readonly lane: Lane;
   readonly costs: readonly number[];
-  /** On the monotonic and on the wall clock: a machine that was suspended shows in one of them only. */
+  /** On the monotonic clock. */
   readonly arrivedMs: number;
-  readonly arrivedWallMs: number;
   /** Who arrived after this one, in the queue. */
   next: Caller | undefined;
   readonly #counters: Counters;
@@ -19,14 +18,12 @@ export class Caller {
     lane: Lane,
     costs: readonly number[],
     arrivedMs: number,
-    arrivedWallMs: number,
     counters: Counters,
     resolve: (decision: Decision) => void,
   ) {
     this.lane = lane;
     this.costs = costs;
     this.arrivedMs = arrivedMs;
-    this.arrivedWallMs = arrivedWallMs;
     this.#counters = counters;
     this.#resolve = resolve;
   }

@@ -76,7 +76,7 @@ export class LeaseClient {
   ask(lane: Lane, costs: readonly number[], resolve: (decision: Decision) => void): Caller {
     const { clock, counters, deadlineMs } = this.#options;
     const nowMs = clock.monotonicMs();
-    const caller = new Caller(lane, costs, nowMs, clock.wallMs(), counters, resolve);
+    const caller = new Caller(lane, costs, nowMs, counters, resolve);
     this.#noteDemand(lane, costs, nowMs);
     lane.append(caller);
     this.#arrivals.push(caller);
@@ -250,8 +250,7 @@ export class LeaseClient {
     return {
       now,
       roundTripMs,
-      isLate: ({ arrivedMs, arrivedWallMs }) =>
-        now.monotonicMs - arrivedMs > deadlineMs || now.wallMs - arrivedWallMs > deadlineMs,
+      deadlineMs,
       fallBack: this.#fallBack,
       onBucketFault,
       onAnswered,

@@ -8,9 +8,8 @@ const FEWEST_SLOTS = 1024;
  */
 export class RecentKeys {
   readonly #mostSlots: number;
-  #hashes: Uint32Array = new Uint32Array(0);
-  /** Whole milliseconds, modulo 2^32. */
-  #times: Uint32Array = new Uint32Array(0);
+  /** Per slot the key's hash, 0 where there is none, and the time in whole milliseconds modulo 2^32. */
+  #table: Uint32Array = new Uint32Array(0);
   #used = 0;
 
   /** @param mostKeys how many keys there is room for, at least. */
@@ -21,53 +20,55 @@ export class RecentKeys {
   /** Remembers that a key was decided for; nothing where it never was (minus infinity). */
   note(key: string, nowMs: number): void {
     if (nowMs === Number.NEGATIVE_INFINITY) return;
-    if (this.#used * 2 >= this.#hashes.length && this.#hashes.length < this.#mostSlots) this.#grow();
+    const slots = this.#table.length / 2;
+    if (this.#used * 2 >= slots && slots < this.#mostSlots) this.#grow();
     this.#put(hashOf(key), nowMs >>> 0, nowMs);
   }
 
   /** When a key was decided for, to the millisecond; minus infinity when nothing is known of it. */
   lastMs(key: string, nowMs: number): number {
-    const mask = this.#hashes.length - 1;
-    if (mask < 0) return Number.NEGATIVE_INFINITY;
+    const table = this.#table;
+    if (table.length === 0) return Number.NEGATIVE_INFINITY;
+    const mask = table.length / 2 - 1;
     const hash = hashOf(key);
     for (let i = 0; i < WINDOW; i++) {
-      const slot = (hash + i) & mask;
-      if (this.#hashes[slot] === hash) return nowMs - ageMs(this.#times[slot] as number, nowMs);
+      const at = 2 * ((hash + i) & mask);
+      if (table[at] === hash) return nowMs - ageMs(table[at + 1] as number, nowMs);
     }
     return Number.NEGATIVE_INFINITY;
   }
 
   #put(hash: number, time: number, nowMs: number): void {
-    const mask = this.#hashes.length - 1;
-    let place = hash & mask;
+    const table = this.#table;
+    const mask = table.length / 2 - 1;
+    let place = 0;
     let oldestMs = -1;
     for (let i = 0; i < WINDOW; i++) {
-      const slot = (hash + i) & mask;
-      const other = this.#hashes[slot];
+      const at = 2 * ((hash + i) & mask);
+      const other = table[at];
       if (other === hash || other === 0) {
         if (other === 0) this.#used++;
-        place = slot;
+        place = at;
         break;
       }
-      const age = ageMs(this.#times[slot] as number, nowMs);
+      const age = ageMs(table[at + 1] as number, nowMs);
       if (age > oldestMs) {
         oldestMs = age;
-        place = slot;
+        place = at;
       }
     }
-    this.#hashes[place] = hash;
-    this.#times[place] = time;
+    table[place] = hash;
+    table[place + 1] = time;
   }
 
   #grow(): void {
-    const hashes = this.#hashes;
-    const times = this.#times;
-    const slots = Math.max(FEWEST_SLOTS, hashes.length * 2);
-    this.#hashes = new Uint32Array(slots);
-    this.#times = new Uint32Array(slots);
+    const before = this.#table;
+    this.#table = new Uint32Array(Math.max(2 * FEWEST_SLOTS, 2 * before.length));
     this.#used = 0;
-    for (let i = 0; i < hashes.length; i++)
-      if (hashes[i] !== 0) this.#put(hashes[i] as number, times[i] as number, times[i] as number);
+    for (let at = 0; at < before.length; at += 2) {
+      const time = before[at + 1] as number;
+      if (before[at] !== 0) this.#put(before[at] as number, time, time);
+    }
   }
 }
 

@@ -44,7 +44,7 @@ function bench(policies: PolicyOptions | PolicyOptions[] = BUCKET, leases = true
     now,
     ask(...costs) {
       const index = decisions.push(undefined) - 1;
-      const caller = new Caller(lane, costs, clock.monotonicMs(), clock.wallMs(), new Counters(), (decision) => {
+      const caller = new Caller(lane, costs, clock.monotonicMs(), new Counters(), (decision) => {
         decisions[index] = decision;
       });
       lane.lease?.noteAsked(costs);
@@ -56,8 +56,7 @@ function bench(policies: PolicyOptions | PolicyOptions[] = BUCKET, leases = true
       call.settle(structuredClone(reply), {
         now: now(),
         roundTripMs: 1,
-        isLate: ({ arrivedMs, arrivedWallMs }) =>
-          clock.monotonicMs() - arrivedMs > DEADLINE_MS || clock.wallMs() - arrivedWallMs > DEADLINE_MS,
+        deadlineMs: DEADLINE_MS,
         fallBack: (caller) => caller.settle("fallback" as never),
         onBucketFault: () => {},
         onAnswered: () => {},

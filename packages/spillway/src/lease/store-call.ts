@@ -25,8 +25,7 @@ interface LanePart {
 export interface SettleContext {
   readonly now: Instant;
   readonly roundTripMs: number;
-  /** Whether a caller has waited past its deadline: what was served for it is lost, never admitted. */
-  isLate(caller: Caller): boolean;
+  readonly deadlineMs: number;
   /** Decides for a caller whom the store could not serve, or not in time. */
   fallBack(caller: Caller): void;
   onBucketFault(error: SpillwayError): void;
@@ -89,10 +88,13 @@ export class StoreCall {
   /** Gives each caller what the reply says. */
   settle(reply: TakeReply, context: SettleContext): void {
     this.adoptLeases(reply, context.roundTripMs);
+    const { now, deadlineMs } = context;
+    // By the wall clock too: a machine that was suspended meanwhile shows in it only.
+    const lateMs = now.wallMs - this.sent.wallMs > deadlineMs ? Number.POSITIVE_INFINITY : now.monotonicMs - deadlineMs;
     for (const part of this.#parts) {
       const states = statesOf(part, reply, context);
       if (states === undefined) for (const callers of part.runs) callers.forEach(context.fallBack);
-      else settlePart(part, states, reply, context);
+      else settlePart(part, states, reply, lateMs, context);
     }
   }
 }
@@ -134,8 +136,17 @@ function statesOf(
   return isWhole ? states : undefined;
 }
 
-/** Walks back from the state after the call, so that each admitted caller is told what was left at its own turn. */
-function settlePart(part: LanePart, states: readonly BucketState[], reply: TakeReply, context: SettleContext): void {
+/**
+ * Walks back from the state after the call, so that each admitted caller is told what was left at its own turn.
+ * @param lateMs who arrived before it has waited past its deadline: what was served for it is lost, never admitted.
+ */
+function settlePart(
+  part: LanePart,
+  states: readonly BucketState[],
+  reply: TakeReply,
+  lateMs: number,
+  context: SettleContext,
+): void {
   const { lane, firstRun, runs } = part;
   lane.view = viewOf(states, reply, context);
   lane.decidedMs = context.now.monotonicMs;
@@ -151,7 +162,7 @@ function settlePart(part: LanePart, states: readonly BucketState[], reply: TakeR
     const served = reply.served[firstRun + r] as number;
     for (let i = callers.length - 1; i >= 0; i--) {
       const caller = callers[i] as Caller;
-      if (caller.settled || context.isLate(caller)) context.fallBack(caller);
+      if (caller.settled || caller.arrivedMs < lateMs) context.fallBack(caller);
       else if (i < served) caller.settle(admit(lane, caller, states, reply.nowUs));
       else caller.settle(refuse(part, caller, refusal as Denial, context));
       if (i < served && (i > 0 || r > 0)) giveBack(lane.set.policies, states, caller.costs);
