@@ -1,7 +1,7 @@
 // What does a decision cost that a lease answers, beside the least that any limiter has to do?
 import { setImmediate } from "node:timers/promises";
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import { createRateLimiter, type RateLimiter, redisStore } from "spillway";
+import { createRateLimiter, type Decision, type RateLimiter, redisStore } from "spillway";
 import { rateLimiterFlexibleRedis } from "../contestants/rate-limiter-flexible-redis.ts";
 import { checkLimit, type RedisLimiter } from "../contestants/redis-limiter.ts";
 import type { BenchRedis } from "../harness/bench-redis.ts";
@@ -19,6 +19,7 @@ const POLICY = { name: "hit", limit: 1_000_000_000, period: "1s", burst: 100_000
 const LEASED_WITHIN_MS = 3000;
 
 const FLOOR = "floor loop";
+const WHOLE_FLOOR = "floor loop, both clocks and a whole decision";
 const NOW = "spillway consumeNow";
 const ASYNC = "spillway consume";
 const MEMORY = "rate-limiter-flexible memory";
@@ -37,11 +38,22 @@ async function heatOf(bench: Workbench, count: number): Promise<Heat> {
   const suffix = `${count}-${count === 1 ? "key" : "keys"}`;
   const speed = { unit: "decisions/s", better: "more", value: perSecond } as const;
   return {
-    contestants: [floor(keys), await now(redis, keys), await later(redis, keys), memory(keys), overRedis(redis)],
+    contestants: [
+      floor(keys),
+      wholeFloor(keys),
+      await now(redis, keys),
+      await later(redis, keys),
+      memory(keys),
+      overRedis(redis),
+    ],
     cases: [
       {
         ...{ name: `lease-hit/consumeNow/${suffix}`, unit: "ns/decision", better: "less", value: nsEach },
-        ...{ ours: NOW, peers: [FLOOR], marks: [{ peer: FLOOR, atMost: 3 }] },
+        ...{ ours: NOW, peers: [FLOOR, WHOLE_FLOOR] },
+        marks: [
+          { peer: FLOOR, atMost: 3 },
+          { peer: WHOLE_FLOOR, atMost: 2 },
+        ],
       },
       {
         ...{ ...speed, name: `lease-hit/consume/${suffix}`, ours: ASYNC, peers: [MEMORY] },
@@ -66,6 +78,44 @@ function floor(keys: readonly string[]): Contestant {
   };
   return {
     name: FLOOR,
+    check: async () => undefined,
+    run: ({ ms }) =>
+      inSlices(ms, () => {
+        for (let i = 0; i < SLICE; i++) if (decide(keys[i % keys.length] as string)?.allowed !== true) return undefined;
+        return SLICE;
+      }),
+  };
+}
+
+/** The same with what the contract asks for: a lease is over by either clock, and a decision tells how the policy stands. */
+function wholeFloor(keys: readonly string[]): Contestant {
+  const costs = [1];
+  const { name: policy, limit } = POLICY;
+  const shelves = new Map(
+    keys.map((key, i) => [key, { left: Number.MAX_SAFE_INTEGER, overMs: Number.MAX_VALUE, resetAfterMs: 0.5 + i }]),
+  );
+  const decide = (key: string): Decision | undefined => {
+    const shelf = shelves.get(key);
+    if (shelf === undefined || shelf.left < 1) return undefined;
+    if (performance.now() >= shelf.overMs || Date.now() >= shelf.overMs) return undefined;
+    shelf.left--;
+    const { left: remaining, resetAfterMs } = shelf;
+    const status = { policy, limit, periodMs: 1000, remaining, refillAfterMs: 0, resetAfterMs, retryAfterMs: 0 };
+    return {
+      allowed: true,
+      key,
+      costs,
+      policy,
+      limit,
+      remaining,
+      resetAfterMs,
+      source: "lease",
+      degraded: false,
+      policies: [status],
+    };
+  };
+  return {
+    name: WHOLE_FLOOR,
     check: async () => undefined,
     run: ({ ms }) =>
       inSlices(ms, () => {

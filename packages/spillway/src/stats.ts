@@ -20,7 +20,7 @@ export interface LimiterStats {
   readonly replicas: number;
   /**
    * Keys of which this limiter keeps something: callers who wait, leased tokens, a remembered refusal, a share. At most
-   * `maxKeys`, and those with callers; what a memory store keeps is not among them.
+   * `maxKeys`, and those with callers or leased tokens; what a memory store keeps is not among them.
    */
   readonly keys: number;
   readonly store: string;

@@ -7,11 +7,12 @@ import { RecentKeys } from "./recent-keys.ts";
 const RECENT_PER_KEPT = 8;
 
 /**
- * The lanes of this process: those with callers or a call under way, and of the others the ones with something to remember, at
- * most `maxKeys` of these. Of all other keys no more is kept than when the store last decided for them.
+ * The lanes of this process: those at work, with callers, a call under way or leased tokens, and of the others the ones with
+ * something to remember, at most `maxKeys` of these. Of all other keys no more is kept than when the store last decided for
+ * them.
  */
 export class Lanes {
-  readonly #busy = new Map<string, Lane>();
+  readonly #atWork = new Map<string, Lane>();
   readonly #kept: LRUCache<string, Lane>;
   readonly #recent: RecentKeys;
 
@@ -26,16 +27,16 @@ export class Lanes {
   /** How many keys have one. */
   get size(): number {
     let size = this.#kept.size;
-    for (const key of this.#busy.keys()) if (!this.#kept.has(key)) size++;
+    for (const key of this.#atWork.keys()) if (!this.#kept.has(key)) size++;
     return size;
   }
 
   /** The lane of a key, if there is one with these policies. */
   find(key: string, set: PolicySet): Lane | undefined {
+    const lane = this.#atWork.get(key);
+    if (lane?.set === set) return lane;
     const kept = this.#kept.size === 0 ? undefined : this.#kept.get(key);
-    if (kept?.set === set) return kept;
-    const busy = this.#busy.get(key);
-    return busy?.set === set ? busy : undefined;
+    return kept?.set === set ? kept : undefined;
   }
 
   /** When the key of a lane was last decided for; minus infinity when nothing is known of it. */
@@ -46,17 +47,17 @@ export class Lanes {
 
   /** Of a lane that wants a call: whoever comes meanwhile must find it. */
   enter(lane: Lane): void {
-    const other = this.#busy.get(lane.key);
+    const other = this.#atWork.get(lane.key);
     if (other === lane || lane.superseded) return;
     if (other !== undefined) other.superseded = true;
-    this.#busy.set(lane.key, lane);
+    this.#atWork.set(lane.key, lane);
   }
 
-  /** Of a lane that nobody waits on any more. */
+  /** Of a lane that nobody waits on any more, and that holds nothing that must be given back. */
   leave(lane: Lane): void {
     if (lane.superseded) return;
     const { key } = lane;
-    this.#busy.delete(key);
+    this.#atWork.delete(key);
     if (lane.isWorthKeeping) this.#kept.set(key, lane);
     else if (lane.decidedMs !== undefined) this.#recent.note(key, lane.decidedMs);
   }

@@ -223,7 +223,7 @@ export class LeaseClient {
       lane.inFlight = false;
       this.#serveWaiting(lane);
       if (lane.waiting.length > 0 || lane.errand !== undefined) this.#post(lane);
-      else this.#options.lanes.leave(lane);
+      else if (lane.lease?.isUnsettled !== true) this.#options.lanes.leave(lane);
     }
     this.#calls--;
     this.#watch(storeCall.lanes);
@@ -305,8 +305,10 @@ export class LeaseClient {
     this.#settleTimer = undefined;
     for (const lane of this.#unsettled) {
       const { lease } = lane;
-      if (lease?.isUnsettled !== true) this.#unsettled.delete(lane);
-      else if (lease.settleDueMs <= nowMs && !lane.inFlight && lane.waiting.length === 0) {
+      if (lease?.isUnsettled !== true) {
+        this.#unsettled.delete(lane);
+        if (!lane.posted && !lane.inFlight) this.#options.lanes.leave(lane);
+      } else if (lease.settleDueMs <= nowMs && !lane.inFlight && lane.waiting.length === 0) {
         this.#unsettled.delete(lane);
         this.run(lane, "settle");
       }
