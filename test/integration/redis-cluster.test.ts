@@ -147,3 +147,34 @@ it("a thousand keys on three nodes are decided by the store, each to the token",
   expect(decisions.filter(({ degraded }) => degraded)).toHaveLength(0);
   expect(limiter.stats()).toMatchObject({ storeFaults: 0, storeMisses: 0 });
 });
+
+describe("a request about keys of several slots", () => {
+  const ask = (a: string, b: string, cost = 1) => [
+    { policy: "burst", key: a, cost },
+    { policy: "daily", key: b },
+  ];
+
+  it("goes in when every slot admits, and takes nothing when one refuses", async () => {
+    const limiter = limiterWith({});
+    await limiter.consume("hello"); // Which node has which slot is known from then on.
+    expect(await limiter.consume(ask("u1", "t2", 5))).toMatchObject({ allowed: true, keys: ["u1", "t2"], key: "u1" });
+    expect(await limiter.consume(ask("u1", "t2"))).toMatchObject({ allowed: false, key: "u1", policy: "burst" });
+    const left = async (): Promise<number[]> =>
+      (await Promise.all(["u1", "t2"].map((key) => limiter.peek(key)))).flatMap(({ policies }) =>
+        policies.map(({ remaining }) => remaining),
+      );
+    // The refused one's part of t2 is on its way back.
+    await eventually(async () => (await left()).join() === "0,50,5,49", { withinMs: 3000 });
+  });
+
+  it("never lets more in than a bucket holds, whoever gives back meanwhile", async () => {
+    const limiters = [limiterWith({}), limiterWith({})];
+    for (const limiter of limiters) await limiter.consume("hello");
+    const asks = Array.from({ length: 60 }, (_, i) => limiters[i % 2]?.consume(ask(`u${i % 7}`, "t2")));
+    const decisions = (await Promise.all(asks)) as Decision[];
+    for (let u = 0; u < 7; u++)
+      expect(decisions.filter(({ allowed, keys }) => allowed && keys?.[0] === `u${u}`).length).toBeLessThanOrEqual(5);
+    expect(decisions.filter(({ allowed }) => allowed).length).toBeLessThanOrEqual(50);
+    expect(decisions.every(({ degraded }) => !degraded)).toBe(true);
+  });
+});

@@ -1,5 +1,5 @@
 import { algorithmOf, type BucketState } from "./algorithms/bucket.ts";
-import type { AllowedDecision, DecisionSource, PolicyStatus, RefusedDecision } from "./decision.ts";
+import type { AllowedDecision, Decision, DecisionSource, PolicyStatus, RefusedDecision } from "./decision.ts";
 import type { Policy } from "./policy.ts";
 
 /** How a policy stands with `state` at `nowUs`, for a caller who asks for `cost`. */
@@ -74,6 +74,16 @@ export function refused(
     reason: binding.retryAfterMs === Number.POSITIVE_INFINITY ? "never" : "limited",
     retryAfterMs: binding.retryAfterMs,
   };
+}
+
+/** Which of its policies a decision names; by its figures, since the name may stand there for several keys. */
+export function bindingOf(decision: Decision): number {
+  const { policy, policies } = decision;
+  return policies.findIndex(
+    (status) =>
+      status.policy === policy &&
+      (decision.allowed ? status.remaining === decision.remaining : status.retryAfterMs === decision.retryAfterMs),
+  );
 }
 
 function isDegraded(source: DecisionSource): boolean {

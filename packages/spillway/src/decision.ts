@@ -20,7 +20,10 @@ export interface PolicyStatus {
 }
 
 interface DecisionBase {
+  /** Whose request it was; the key of the binding policy where a request is about several. */
   readonly key: string;
+  /** The key of each policy, for a request that is about several keys; absent for one. */
+  readonly keys?: readonly string[];
   /** The cost asked for, one per policy in the order of `policies`. */
   readonly costs: readonly number[];
   /** The name of the binding policy: the one that refuses longest or, when admitted, has the least left. */

@@ -54,7 +54,7 @@ export function invalidCost(got: unknown, name = "cost"): TypeError | RangeError
 }
 
 /** A cost for a policy that the key does not live under. */
-export function unknownPolicy(name: string): TypeError {
+export function unknownPolicy(name: unknown): TypeError {
   const message = `A cost must be for policies of its key, got one for ${show(name)}.`;
   return withCode(new TypeError(message), "ERR_SPILLWAY_INVALID_COST");
 }

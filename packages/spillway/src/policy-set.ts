@@ -93,7 +93,8 @@ function isRecord(cost: Cost): cost is Readonly<Record<string, number>> {
   return Object.prototype.toString.call(cost) === "[object Object]";
 }
 
-function requireCost(value: unknown, name: string): number {
+/** @throws TypeError | RangeError unless `value` is a whole number from 0. */
+export function requireCost(value: unknown, name: string): number {
   if (!Number.isSafeInteger(value) || (value as number) < 0 || Object.is(value, -0)) throw invalidCost(value, name);
   return value as number;
 }

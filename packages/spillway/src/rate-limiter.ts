@@ -1,6 +1,7 @@
 import type { Clock } from "./clock.ts";
 import type { Decision, PolicyStatus } from "./decision.ts";
 import type { StateChange } from "./health.ts";
+import type { AskPart } from "./joint-ask.ts";
 import type { StoreFailureMode } from "./policy.ts";
 import type { Cost, PoliciesOption } from "./policy-set.ts";
 import { SharedRateLimiter } from "./shared-rate-limiter.ts";
@@ -61,10 +62,18 @@ export interface RateLimiter {
    */
   consume(key: string, options?: ConsumeOptions): Promise<Decision>;
   /**
+   * The same for a request that is about several buckets of different keys: all are charged or none. In one atomic step where
+   * they live in one slot (always without a cluster); across slots each slot is asked, and what was taken is given back when
+   * another one refuses: then others may be refused meanwhile for want of it, and never does more go in.
+   * @param parts 1 to 16, different in policy or key; costs are theirs, so `options` has none.
+   */
+  consume(parts: readonly AskPart[], options?: Pick<ConsumeOptions, "signal">): Promise<Decision>;
+  /**
    * The same decision, at once, where local state can give it; `undefined` when it cannot, and then nothing was counted.
    * @throws TypeError | RangeError for a bad key or cost.
    */
   consumeNow(key: string, options?: ConsumeOptions): Decision | undefined;
+  consumeNow(parts: readonly AskPart[], options?: Pick<ConsumeOptions, "signal">): Decision | undefined;
   /** How a key stands in the store, without the tokens that processes hold on lease, this one too. Rejects with a `SpillwayError` when the store cannot answer. */
   peek(key: string): Promise<PeekResult>;
   /**
@@ -72,6 +81,14 @@ export interface RateLimiter {
    * refused or degraded decision, or the second time.
    */
   refund(decision: Decision): Promise<void>;
+  /**
+   * Takes tokens without asking, from all policies of a key or from those that `cost` names: for what turns out to be worse than
+   * it looked. A bucket can owe as much as it holds when full; what it owes comes in first. Tokens that a process holds on
+   * lease are still spent. Rejects with a `SpillwayError` when the store cannot answer.
+   * @param cost defaults to 1.
+   * @throws TypeError | RangeError (as a rejection) for a bad key or cost.
+   */
+  penalize(key: string, cost?: Cost): Promise<void>;
   /** Makes a key as if unused. Rejects with a `SpillwayError` when the store cannot answer. */
   reset(key: string): Promise<void>;
   /** Counters since the start, and the store's health. */

@@ -7,6 +7,8 @@ import { NodeGuards } from "./failover/node-guards.ts";
 import { Repayments } from "./failover/repayments.ts";
 import { ReplicaCount } from "./failover/replica-count.ts";
 import type { StateChange } from "./health.ts";
+import { type AskPart, type JointAsk, JointAsks } from "./joint-ask.ts";
+import { consumeApart, splitBySlot } from "./joint-decision.ts";
 import { Lane } from "./lease/lane.ts";
 import { Lanes } from "./lease/lanes.ts";
 import { drainMs } from "./lease/lease-budget.ts";
@@ -16,7 +18,8 @@ import type { Policy } from "./policy.ts";
 import { type Cost, type PolicySet, resolveCosts } from "./policy-set.ts";
 import type { ConsumeOptions, PeekResult, RateLimiter, RateLimiterOptions } from "./rate-limiter.ts";
 import { Counters, type LimiterStats } from "./stats.ts";
-import type { BucketAddress, PeekReply, Store } from "./stores/store.ts";
+import { byGroup } from "./stores/by-group.ts";
+import type { Adjustment, BucketAddress, PeekReply, Store } from "./stores/store.ts";
 
 const MOST_NAMES = 100;
 /** The longest key, in UTF-16 code units. */
@@ -32,6 +35,7 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #repayments: Repayments;
   readonly #client: LeaseClient;
   readonly #lanes: Lanes;
+  readonly #joint: JointAsks;
   readonly #counters = new Counters();
   readonly #refunded = new WeakSet<Decision>();
   readonly #drains = new WeakMap<PolicySet, number | undefined>();
@@ -52,6 +56,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#guards = new NodeGuards(store, clock, deadlineMs, tell, () => this.#replicas.noteAtWork());
     this.#backstop = new Backstop(() => this.#replicas.count, onStoreFailure);
     this.#lanes = new Lanes(maxKeys);
+    this.#joint = new JointAsks(this.#options.policiesOf, requireKey);
     this.#client = new LeaseClient({
       clock,
       deadlineMs,
@@ -67,16 +72,27 @@ export class SharedRateLimiter implements RateLimiter {
     });
   }
 
-  consume(key: string, options?: ConsumeOptions): Promise<Decision> {
+  consume(asked: string | readonly AskPart[], options?: ConsumeOptions): Promise<Decision> {
     try {
-      const lane = this.#laneOf(key);
-      const costs = costsOf(options, lane);
-      const decision = this.#decideNow(lane, costs);
-      if (decision !== undefined) return Promise.resolve(this.#counters.decided(decision));
-      return this.#ask(lane, costs, options?.signal);
+      if (Array.isArray(asked)) return this.#consumeJoint(this.#joint.read(asked), signalOf(options));
+      const lane = this.#laneOf(asked as string);
+      return this.#consume(lane, costsOf(options, lane), options?.signal);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  #consume(lane: Lane, costs: readonly number[], signal: AbortSignal | undefined): Promise<Decision> {
+    const decision = this.#decideNow(lane, costs);
+    if (decision !== undefined) return Promise.resolve(this.#counters.decided(lane.told(decision)));
+    return this.#ask(lane, costs, signal);
+  }
+
+  #consumeJoint(ask: JointAsk, signal: AbortSignal | undefined): Promise<Decision> {
+    const apart = splitBySlot(ask, this.#joint, (key) => this.#guards.groupOf(key));
+    if (apart === undefined) return this.#consume(this.#laneOfJoint(ask), ask.costs, signal);
+    const decide = (part: JointAsk): Promise<Decision> => this.#consume(this.#laneOfJoint(part), part.costs, signal);
+    return consumeApart(ask, apart, decide, (decision) => this.refund(decision));
   }
 
   #ask(lane: Lane, costs: readonly number[], signal: AbortSignal | undefined): Promise<Decision> {
@@ -101,10 +117,20 @@ export class SharedRateLimiter implements RateLimiter {
     });
   }
 
-  consumeNow(key: string, options?: ConsumeOptions): Decision | undefined {
-    const lane = this.#laneOf(key);
+  consumeNow(asked: string | readonly AskPart[], options?: ConsumeOptions): Decision | undefined {
+    if (Array.isArray(asked)) return this.#consumeJointNow(this.#joint.read(asked), options);
+    const lane = this.#laneOf(asked as string);
     const decision = this.#decideNow(lane, costsOf(options, lane));
     return decision === undefined ? undefined : this.#counters.decided(decision);
+  }
+
+  #consumeJointNow(ask: JointAsk, options: ConsumeOptions | undefined): Decision | undefined {
+    signalOf(options);
+    // What must be taken in several steps is not taken at once.
+    if (splitBySlot(ask, this.#joint, (key) => this.#guards.groupOf(key)) !== undefined) return undefined;
+    const lane = this.#laneOfJoint(ask);
+    const decision = this.#decideNow(lane, ask.costs);
+    return decision === undefined ? undefined : this.#counters.decided(lane.told(decision));
   }
 
   #decideNow(lane: Lane, costs: readonly number[]): Decision | undefined {
@@ -115,7 +141,7 @@ export class SharedRateLimiter implements RateLimiter {
       return decision;
     }
     if (this.#store.takeNow !== undefined) return this.#takeNow(lane, costs);
-    if (this.#guards.guardOf(this.#guards.groupOf(lane.key)).isOpen) return this.#degraded(lane, costs);
+    if (this.#guards.guardOf(this.#guards.groupOf(lane.keyOf(0))).isOpen) return this.#degraded(lane, costs);
     return undefined;
   }
 
@@ -152,9 +178,10 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   /** Asks a store that lives in this process. */
-  #takeNow({ key, set }: Lane, costs: readonly number[]): Decision {
+  #takeNow(lane: Lane, costs: readonly number[]): Decision {
+    const { key, set } = lane;
     const charges = costs.map((cost, bucket) => ({ bucket, cost }));
-    const buckets = set.policies.map((policy) => ({ key, policy, report: undefined }));
+    const buckets = set.policies.map((policy, i) => ({ key: lane.keyOf(i), policy, report: undefined }));
     const reply = (this.#store as Required<Store>).takeNow({ buckets, runs: [{ count: 1, charges }] });
     const admitted = reply.served[0] === 1;
     const statuses = statusesOf(set.policies, costs, reply);
@@ -185,12 +212,12 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #repay(lane: Lane): void {
-    const { key, set, backstop } = lane;
+    const { set, backstop } = lane;
     if (backstop === undefined) return;
     lane.backstop = undefined;
     const owed = this.#backstop.owed(set, backstop, Math.floor(this.#options.clock.monotonicMs() * 1000));
     for (const [i, policy] of set.policies.entries())
-      if ((owed[i] as number) > 0) this.#repayments.add({ key, policy }, owed[i] as number);
+      if ((owed[i] as number) > 0) this.#repayments.add({ key: lane.keyOf(i), policy }, owed[i] as number);
   }
 
   async peek(key: string): Promise<PeekResult> {
@@ -206,18 +233,34 @@ export class SharedRateLimiter implements RateLimiter {
   async #refund(decision: Decision): Promise<void> {
     if (typeof decision !== "object" || decision === null || !Array.isArray(decision.costs))
       throw invalidArgument("decision", "what consume gave", decision);
-    const { allowed: admitted, degraded, key, costs, policies } = decision;
+    const { allowed: admitted, degraded, key, keys, costs, policies } = decision;
     if (!admitted || degraded || this.#refunded.has(decision)) return;
     this.#refunded.add(decision);
-    const lane = this.#laneOf(key);
-    // By name: the key's policies may be others by now.
-    const taken = new Map(policies.map(({ policy }, i) => [policy, costs[i] as number]));
-    const adjustments = lane.set.policies
-      .map((policy) => ({ key, policy, tokens: taken.get(policy.name) ?? 0 }))
-      .filter(({ tokens }) => tokens > 0);
-    if (adjustments.length === 0) return;
-    await this.#inTime(this.#store.adjust(adjustments));
-    lane.denial = undefined;
+    const adjustments: Adjustment[] = [];
+    for (const [i, { policy: name }] of policies.entries()) {
+      const whose = keys?.[i] ?? key;
+      // By name: the key's policies may be others by now.
+      const policy = this.#laneOf(whose).set.policies.find((one) => one.name === name);
+      const tokens = costs[i] as number;
+      if (policy !== undefined && tokens > 0) adjustments.push({ key: whose, policy, tokens });
+    }
+    await this.#adjust(adjustments);
+  }
+
+  async #adjust(adjustments: readonly Adjustment[]): Promise<void> {
+    await Promise.all(byGroup(adjustments, this.#store).map((group) => this.#inTime(this.#store.adjust(group))));
+    for (const { key } of adjustments) this.#laneOf(key).denial = undefined;
+  }
+
+  penalize(key: string, cost?: Cost): Promise<void> {
+    return quietly(this.#penalize(key, cost));
+  }
+
+  async #penalize(key: string, cost: Cost = 1): Promise<void> {
+    const { set } = this.#laneOf(key);
+    const costs = resolveCosts(cost, set);
+    const adjustments = set.policies.map((policy, i) => ({ key, policy, tokens: -(costs[i] as number) }));
+    await this.#adjust(adjustments.filter(({ tokens }) => tokens < 0));
   }
 
   reset(key: string): Promise<void> {
@@ -265,13 +308,22 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #laneOf(key: string): Lane {
-    if (this.#closing !== undefined) throw new SpillwayError("ERR_SPILLWAY_CLOSED", "The limiter is closed.");
+    this.#requireOpen();
     if (typeof key !== "string") throw invalidKey("a string", key);
     const set = this.#options.policiesOf(key);
     const known = this.#lanes.find(key, set);
     if (known !== undefined) return known;
-    if (key.length < 1 || key.length > LONGEST_KEY) throw invalidKey(`1 to ${LONGEST_KEY} characters long`, key);
+    requireKey(key);
     return new Lane(key, set);
+  }
+
+  #laneOfJoint({ id, set, keys }: JointAsk): Lane {
+    this.#requireOpen();
+    return this.#lanes.find(id, set) ?? new Lane(id, set, keys);
+  }
+
+  #requireOpen(): void {
+    if (this.#closing !== undefined) throw new SpillwayError("ERR_SPILLWAY_CLOSED", "The limiter is closed.");
   }
 
   /** Waits for a reply no longer than the deadline. */
@@ -289,6 +341,11 @@ export class SharedRateLimiter implements RateLimiter {
 /** @throws TypeError | RangeError for options that say nothing, so that a misspelt cost is not taken for 1. */
 function costsOf(options: ConsumeOptions | undefined, lane: Lane): readonly number[] {
   if (options === undefined) return lane.set.unitCosts;
+  checkOptions(options);
+  return "cost" in options ? resolveCosts(options.cost as Cost, lane.set) : lane.set.unitCosts;
+}
+
+function checkOptions(options: ConsumeOptions): void {
   if (typeof options !== "object" || options === null)
     throw invalidArgument("options", "an object such as { cost: 5 }", options);
   for (const name in options)
@@ -297,7 +354,20 @@ function costsOf(options: ConsumeOptions | undefined, lane: Lane): readonly numb
   if (signal !== undefined && typeof signal?.throwIfAborted !== "function")
     throw invalidArgument("signal", "an AbortSignal", signal);
   signal?.throwIfAborted();
-  return "cost" in options ? resolveCosts(options.cost as Cost, lane.set) : lane.set.unitCosts;
+}
+
+/** The signal of a request that is about several keys: the costs are those of its parts. */
+function signalOf(options: ConsumeOptions | undefined): AbortSignal | undefined {
+  if (options === undefined) return undefined;
+  if (typeof options === "object" && options !== null && "cost" in options)
+    throw invalidArgument("options", "without a cost, since each part has its own", options.cost);
+  checkOptions(options);
+  return options.signal;
+}
+
+function requireKey(key: unknown): asserts key is string {
+  if (typeof key !== "string") throw invalidKey("a string", key);
+  if (key.length < 1 || key.length > LONGEST_KEY) throw invalidKey(`1 to ${LONGEST_KEY} characters long`, key);
 }
 
 function addressesOf(key: string, policies: readonly Policy[]): BucketAddress[] {

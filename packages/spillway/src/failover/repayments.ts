@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { byGroup } from "../stores/by-group.ts";
 import type { Adjustment, Store } from "../stores/store.ts";
 
 /** Reports of one call, and how many are kept while the store cannot be told. */
@@ -45,15 +46,4 @@ export class Repayments {
       }
     }
   }
-}
-
-function byGroup(due: readonly Adjustment[], store: Store): Adjustment[][] {
-  const groups = new Map<number, Adjustment[]>();
-  for (const adjustment of due) {
-    const group = store.groupOf?.(adjustment.key) ?? 0;
-    const together = groups.get(group);
-    if (together === undefined) groups.set(group, [adjustment]);
-    else together.push(adjustment);
-  }
-  return [...groups.values()];
 }

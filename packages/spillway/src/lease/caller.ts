@@ -37,7 +37,7 @@ export class Caller {
   settle(decision: Decision): void {
     if (this.#settled) return;
     this.#settled = true;
-    this.#resolve(this.#counters.decided(decision));
+    this.#resolve(this.#counters.decided(this.lane.told(decision)));
   }
 
   /** The caller went away. What the store already took for it stays taken. */

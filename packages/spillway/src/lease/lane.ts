@@ -1,3 +1,5 @@
+import { bindingOf } from "../decide.ts";
+import type { Decision } from "../decision.ts";
 import type { BackstopBuckets, LastView } from "../failover/backstop.ts";
 import type { PolicySet } from "../policy-set.ts";
 import type { Caller } from "./caller.ts";
@@ -14,6 +16,8 @@ export const NOBODY: Caller[] = Object.freeze([]) as unknown as Caller[];
 export class Lane {
   readonly key: string;
   readonly set: PolicySet;
+  /** The key of each policy, where one ask is about several keys; then `key` only tells such lanes apart. */
+  readonly keys: readonly string[] | undefined;
   /** Callers not yet sent, in order of arrival. Changed by `append` and by being replaced. */
   waiting: Caller[] = NOBODY;
   errand: Errand | undefined;
@@ -33,9 +37,22 @@ export class Lane {
   /** How the store last said that the windows of this key stand. */
   view: LastView | undefined;
 
-  constructor(key: string, set: PolicySet) {
+  constructor(key: string, set: PolicySet, keys?: readonly string[]) {
     this.key = key;
     this.set = set;
+    this.keys = keys;
+  }
+
+  /** The key of a policy. */
+  keyOf(index: number): string {
+    return this.keys === undefined ? this.key : (this.keys[index] as string);
+  }
+
+  /** A decision as its caller is told it: with the key of the binding policy. */
+  told<D extends Decision>(decision: D): D {
+    const { keys } = this;
+    if (keys === undefined) return decision;
+    return { ...decision, key: keys[bindingOf(decision)] as string, keys };
   }
 
   append(caller: Caller): void {

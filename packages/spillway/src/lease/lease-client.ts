@@ -113,7 +113,7 @@ export class LeaseClient {
     if (lane.posted || lane.inFlight) return;
     lane.posted = true;
     this.#options.lanes.enter(lane);
-    const guard = this.#options.guardOf(this.#options.groupOf(lane.key));
+    const guard = this.#options.guardOf(this.#options.groupOf(lane.keyOf(0)));
     const outbox = this.#outboxes.get(guard);
     if (outbox === undefined) this.#outboxes.set(guard, { guard, lanes: [lane] });
     else outbox.lanes.push(lane);
@@ -178,20 +178,22 @@ export class LeaseClient {
   }
 
   /**
-   * Lanes that can travel in one call: of one group, and no key twice. A key has two lanes when its policies have changed; in one
-   * call the bucket would be charged for one of them only.
+   * Lanes that can travel in one call: of one group, and no bucket twice. A key has two lanes when its policies have changed; in
+   * one call the bucket would be charged for one of them only. Lanes of several keys can share buckets with others, but a bucket
+   * has room for one lane's report.
    */
   #callsOf(lanes: readonly Lane[]): Lane[][] {
     const calls: Lane[][] = [];
     const groups = new Map<number, Lane[]>();
     for (const lane of lanes) {
-      const group = this.#options.groupOf(lane.key);
-      const together = lane.superseded ? undefined : groups.get(group);
+      const group = this.#options.groupOf(lane.keyOf(0));
+      const alone = lane.superseded || (lane.keys !== undefined && lane.lease !== undefined);
+      const together = alone ? undefined : groups.get(group);
       if (together !== undefined) together.push(lane);
       else {
         const call = [lane];
         calls.push(call);
-        if (!lane.superseded) groups.set(group, call);
+        if (!alone) groups.set(group, call);
       }
     }
     return calls;

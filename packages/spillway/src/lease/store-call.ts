@@ -15,6 +15,8 @@ import type { Instant } from "./shelf.ts";
 interface LanePart {
   readonly lane: Lane;
   readonly firstBucket: number;
+  /** Where each bucket stands, when they are not all in a row from `firstBucket`: some are those of other lanes too. */
+  readonly places: readonly number[] | undefined;
   readonly firstRun: number;
   /** Callers in a row that ask for the same. */
   readonly runs: readonly (readonly Caller[])[];
@@ -48,13 +50,20 @@ export class StoreCall {
     this.sent = sent;
     const buckets: TakeBucket[] = [];
     const runs: AskRun[] = [];
-    this.#parts = lanes.map((lane) => {
-      const part = partOf(lane, buckets.length, runs.length, Math.ceil(MOST_RUNS / lanes.length), sent);
+    const mostRuns = Math.ceil(MOST_RUNS / lanes.length);
+    const isShared = lanes.some(({ keys }) => keys !== undefined);
+    const known = isShared ? new KnownBuckets() : undefined;
+    this.#parts = (isShared ? ownersFirst(lanes) : lanes).map((lane) => {
+      const places = lane.keys === undefined ? undefined : known?.placesOf(lane, buckets.length);
+      const part = partOf(lane, buckets.length, places, runs.length, mostRuns, sent);
       const { policies } = lane.set;
-      for (let i = 0; i < policies.length; i++)
-        buckets.push({ key: lane.key, policy: policies[i] as Policy, report: part.reports?.[i] });
-      for (const callers of part.runs)
-        runs.push({ count: callers.length, charges: chargesOf(callers, part.firstBucket) });
+      for (let i = 0; i < policies.length; i++) {
+        const policy = policies[i] as Policy;
+        if (placeOf(part, i) < buckets.length) continue;
+        buckets.push({ key: lane.keyOf(i), policy, report: part.reports?.[i] });
+        known?.add(policy, lane.keyOf(i), buckets.length - 1);
+      }
+      for (const callers of part.runs) runs.push({ count: callers.length, charges: chargesOf(callers, part) });
       return part;
     });
     this.call = { buckets, runs };
@@ -79,6 +88,7 @@ export class StoreCall {
   /** Takes over the leases that a reply grants; also those of a late one, which live or die by their own age. */
   adoptLeases(reply: TakeReply, roundTripMs: number): void {
     for (const { lane, firstBucket, reports } of this.#parts) {
+      // Who reports has its buckets in a row.
       if (reports === undefined) continue;
       const readings = reply.buckets.slice(firstBucket, firstBucket + reports.length);
       lane.lease?.adopt(readings, reports, reply.nowUs, this.sent, roundTripMs);
@@ -99,7 +109,42 @@ export class StoreCall {
   }
 }
 
-function partOf(lane: Lane, firstBucket: number, firstRun: number, mostRuns: number, sent: Instant): LanePart {
+/** The buckets of a call, to be found by lanes that may share them. */
+class KnownBuckets {
+  readonly #places = new Map<string, Map<string, number>>();
+
+  add({ name, algorithm }: Policy, key: string, place: number): void {
+    const ofPolicy = this.#places.get(`${name}:${algorithm}`);
+    if (ofPolicy === undefined) this.#places.set(`${name}:${algorithm}`, new Map([[key, place]]));
+    else ofPolicy.set(key, place);
+  }
+
+  /** Where the buckets of a lane stand, or will stand when those that are not there yet are added from `next` on. */
+  placesOf(lane: Lane, next: number): number[] {
+    let free = next;
+    return lane.set.policies.map(
+      ({ name, algorithm }, i) => this.#places.get(`${name}:${algorithm}`)?.get(lane.keyOf(i)) ?? free++,
+    );
+  }
+}
+
+/** Lanes that may share buckets come after those that own theirs. */
+function ownersFirst(lanes: readonly Lane[]): readonly Lane[] {
+  return [...lanes.filter(({ keys }) => keys === undefined), ...lanes.filter(({ keys }) => keys !== undefined)];
+}
+
+function placeOf({ firstBucket, places }: LanePart, index: number): number {
+  return places === undefined ? firstBucket + index : (places[index] as number);
+}
+
+function partOf(
+  lane: Lane,
+  firstBucket: number,
+  places: readonly number[] | undefined,
+  firstRun: number,
+  mostRuns: number,
+  sent: Instant,
+): LanePart {
   const runs = takeRuns(lane, mostRuns);
   const { lease, errand } = lane;
   lane.posted = false;
@@ -107,7 +152,7 @@ function partOf(lane: Lane, firstBucket: number, firstRun: number, mostRuns: num
   lane.inFlight = true;
   // Callers are here because what is held does not serve them: it goes back, so that the store can.
   const reports = lease?.report(sent, runs.length > 0 || errand === "prefetch", runs.length > 0 || errand === "settle");
-  return { lane, firstBucket, firstRun, runs, reports: reports?.some(saysSomething) ? reports : undefined };
+  return { lane, firstBucket, places, firstRun, runs, reports: reports?.some(saysSomething) ? reports : undefined };
 }
 
 function saysSomething({ wish, settlements }: LeaseReport): boolean {
@@ -115,17 +160,14 @@ function saysSomething({ wish, settlements }: LeaseReport): boolean {
 }
 
 /** How the buckets of a lane stood after the call; `undefined` when one of them could not be read. */
-function statesOf(
-  { lane, firstBucket }: LanePart,
-  reply: TakeReply,
-  context: SettleContext,
-): BucketState[] | undefined {
-  const { length } = lane.set.policies;
+function statesOf(part: LanePart, reply: TakeReply, context: SettleContext): BucketState[] | undefined {
+  const { length } = part.lane.set.policies;
   const states: BucketState[] = new Array(length);
   let isWhole = true;
   for (let i = 0; i < length; i++) {
-    const reading = reply.buckets[firstBucket + i];
-    if (reading?.kind === "state") states[i] = reading.state;
+    const reading = reply.buckets[placeOf(part, i)];
+    // What is shared is walked back for each lane's callers apart.
+    if (reading?.kind === "state") states[i] = part.places === undefined ? reading.state : copyOf(reading.state);
     else {
       isWhole = false;
       context.onBucketFault(
@@ -233,9 +275,10 @@ function giveBack(policies: readonly Policy[], states: readonly BucketState[], c
 /** By the number of the bucket: charges of one token, which are by far the commonest. */
 const UNIT_CHARGES: (AskRun["charges"] | undefined)[] = [];
 
-function chargesOf(callers: readonly Caller[], firstBucket: number): AskRun["charges"] {
+function chargesOf(callers: readonly Caller[], part: LanePart): AskRun["charges"] {
   const { costs } = callers[0] as Caller;
-  if (costs.length > 1 || costs[0] !== 1) return costs.map((cost, i) => ({ bucket: firstBucket + i, cost }));
+  const firstBucket = placeOf(part, 0);
+  if (costs.length > 1 || costs[0] !== 1) return costs.map((cost, i) => ({ bucket: placeOf(part, i), cost }));
   let charges = UNIT_CHARGES[firstBucket];
   if (charges === undefined) {
     charges = [{ bucket: firstBucket, cost: 1 }];
