@@ -76,6 +76,12 @@ export function refused(
   };
 }
 
+/** What a caller is told of a refusal in a dry run. */
+export function waive(refusal: RefusedDecision): AllowedDecision {
+  const { allowed: _, reason: __, retryAfterMs: ___, ...rest } = refusal;
+  return { ...rest, allowed: true, waived: refusal };
+}
+
 /** Which of its policies a decision names; by its figures, since the name may stand there for several keys. */
 export function bindingOf(decision: Decision): number {
   const { policy, policies } = decision;

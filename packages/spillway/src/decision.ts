@@ -40,6 +40,8 @@ interface DecisionBase {
 /** The request goes in, and its cost is taken from every policy. */
 export interface AllowedDecision extends DecisionBase {
   readonly allowed: true;
+  /** In a dry run: the refusal that was waived. Nothing was taken from any policy. */
+  readonly waived?: RefusedDecision;
 }
 
 /** The request stays out, and no policy is charged. */

@@ -39,15 +39,21 @@ export async function consumeApart(
   const decisions: Decision[] = [];
   for (const outcome of settled) if (outcome.status === "fulfilled") decisions.push(outcome.value);
   const failed = settled.find((outcome) => outcome.status === "rejected");
-  if (failed === undefined && decisions.every((decision) => decision.allowed)) return merged(whole, parts, decisions);
+  if (failed === undefined && decisions.every(isCharged)) return merged(whole, parts, decisions);
   // Nobody waits for it: the deadline is over, or a refusal is all that there is to tell.
   for (const decision of decisions) void giveBack(decision).catch(() => {});
   if (failed !== undefined) throw failed.reason;
   return merged(whole, parts, decisions);
 }
 
+/** In a dry run, who is let in all the same is not charged. */
+function isCharged(decision: Decision): boolean {
+  return decision.allowed && decision.waived === undefined;
+}
+
 function merged(whole: JointAsk, parts: readonly SlotPart[], decisions: readonly Decision[]): Decision {
   const admitted = decisions.every((decision) => decision.allowed);
+  const waived = decisions.find((decision) => decision.allowed && decision.waived !== undefined);
   const statuses: PolicyStatus[] = new Array(whole.keys.length);
   for (const [p, { indices }] of parts.entries()) {
     const decision = decisions[p] as Decision;
@@ -60,6 +66,7 @@ function merged(whole: JointAsk, parts: readonly SlotPart[], decisions: readonly
   }
   const source = sourceOf(admitted ? decisions : decisions.filter((decision) => !decision.allowed));
   const decision = admitted ? allowed("", whole.costs, statuses, source) : refused("", whole.costs, statuses, source);
+  if (waived !== undefined) return { ...decision, ...waived, costs: whole.costs, policies: statuses, keys: whole.keys };
   return { ...decision, key: whole.keys[bindingOf(decision)] as string, keys: whole.keys };
 }
 

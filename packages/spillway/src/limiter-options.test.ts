@@ -71,6 +71,7 @@ describe("createRateLimiter", () => {
     ["policies", "a policy, an array of policies, or a function of the key that returns either", {}],
     ["policies", "one policy, or an array of 1 to 16", { policies: [] }],
     ["policies.limit", "a whole number", { policies: { ...BUCKET, limit: "100" } }],
+    ["dryRun", "true or false", { policies: BUCKET, dryRun: 1 }],
     ["store", "a store", { policies: BUCKET, store: "redis://localhost" }],
     ["store", "a store", { policies: BUCKET, store: {} }],
     ["deadlineMs", "a number from 1 to 60000", { policies: BUCKET, deadlineMs: Number.NaN }],

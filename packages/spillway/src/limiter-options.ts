@@ -20,6 +20,7 @@ export interface ResolvedOptions {
   /** `undefined` when nothing is leased. */
   readonly maxDrainMs: number | undefined;
   readonly onStoreFailure: StoreFailureMode;
+  readonly dryRun: boolean;
   readonly replicas: number;
   readonly maxKeys: number;
   readonly onStateChange: (change: StateChange) => void;
@@ -31,6 +32,7 @@ const NAMES = [
   "lease",
   "deadlineMs",
   "onStoreFailure",
+  "dryRun",
   "replicas",
   "maxKeys",
   "clock",
@@ -40,9 +42,10 @@ const NAMES = [
 /** @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION`. */
 export function resolveLimiterOptions(options: RateLimiterOptions): ResolvedOptions {
   requireObject(options, "options", NAMES);
-  const { clock = systemClock, onStoreFailure = "backstop", onStateChange = warn } = options;
+  const { clock = systemClock, dryRun = false, onStoreFailure = "backstop", onStateChange = warn } = options;
   const maxKeys = requireWhole(options.maxKeys ?? 100_000, "maxKeys", 1, 10_000_000);
   requireFailureMode(onStoreFailure, "onStoreFailure");
+  if (typeof dryRun !== "boolean") throw invalidOption("dryRun", "true or false", dryRun);
   requireMethods(clock, "clock", "a clock, such as manualClock() of spillway/testing", [
     "monotonicMs",
     "wallMs",
@@ -64,6 +67,7 @@ export function resolveLimiterOptions(options: RateLimiterOptions): ResolvedOpti
     // A store in this process is nearer than a lease.
     maxDrainMs: store.takeNow === undefined ? maxDrainMs : undefined,
     onStoreFailure,
+    dryRun,
     replicas: requireWhole(options.replicas ?? 1, "replicas", 1, 100_000),
     maxKeys,
     onStateChange,

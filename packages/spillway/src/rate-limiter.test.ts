@@ -347,3 +347,25 @@ describe("close", () => {
     expect(await remainingOf(second)).toEqual([0]);
   });
 });
+
+describe("a dry run", () => {
+  it("lets in whom it would refuse, says why, counts it, and takes nothing for it", async () => {
+    const { limiter } = setup(BUCKET, { dryRun: true });
+    expect(await limiter.consume("key", { cost: 4 })).not.toHaveProperty("waived");
+    expect(await limiter.consume("key", { cost: 2 })).toMatchObject({
+      allowed: true,
+      remaining: 1,
+      waived: { allowed: false, reason: "limited", retryAfterMs: 100, policy: "bucket" },
+    });
+    expect(limiter.consumeNow("key", { cost: 6 })).toMatchObject({ allowed: true, waived: { reason: "never" } });
+    expect(await remainingOf(limiter)).toEqual([1]);
+    expect(limiter.stats()).toMatchObject({ allowed: 1, refused: 2 });
+  });
+
+  it("gives nothing back for what was waived", async () => {
+    const { limiter } = setup(BUCKET, { dryRun: true });
+    await limiter.consume("key", { cost: 5 });
+    await limiter.refund(await limiter.consume("key", { cost: 5 }));
+    expect(await remainingOf(limiter)).toEqual([0]);
+  });
+});

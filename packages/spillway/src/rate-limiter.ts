@@ -26,6 +26,11 @@ export interface RateLimiterOptions {
   /** What decides while the store cannot answer. Defaults to `"backstop"`. */
   readonly onStoreFailure?: StoreFailureMode;
   /**
+   * Decides and counts, and lets in all the same whom it would refuse: such a decision is allowed and says in `waived` what the
+   * refusal was. To learn what a limit would do before it does. Defaults to `false`.
+   */
+  readonly dryRun?: boolean;
+  /**
    * How many processes share the limit at least; the backstop of each admits this part of it. Redis counts the processes at
    * work, so this matters only until it has been reached for the first time, and for stores that cannot count. Whole, from 1.
    * Defaults to 1.

@@ -36,7 +36,7 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #client: LeaseClient;
   readonly #lanes: Lanes;
   readonly #joint: JointAsks;
-  readonly #counters = new Counters();
+  readonly #counters: Counters;
   readonly #refunded = new WeakSet<Decision>();
   readonly #drains = new WeakMap<PolicySet, number | undefined>();
   /** Names of policies met that are too small to lease; a few are enough to tell. */
@@ -47,6 +47,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#options = resolveLimiterOptions(options);
     const { store, clock, deadlineMs, replicas, onStoreFailure, maxKeys, onStateChange } = this.#options;
     this.#store = store;
+    this.#counters = new Counters(this.#options.dryRun);
     this.#replicas = new ReplicaCount(store, clock, replicas);
     this.#repayments = new Repayments(store, clock);
     const tell = (change: StateChange): void => {
@@ -234,7 +235,7 @@ export class SharedRateLimiter implements RateLimiter {
     if (typeof decision !== "object" || decision === null || !Array.isArray(decision.costs))
       throw invalidArgument("decision", "what consume gave", decision);
     const { allowed: admitted, degraded, key, keys, costs, policies } = decision;
-    if (!admitted || degraded || this.#refunded.has(decision)) return;
+    if (!admitted || decision.waived !== undefined || degraded || this.#refunded.has(decision)) return;
     this.#refunded.add(decision);
     const adjustments: Adjustment[] = [];
     for (const [i, { policy: name }] of policies.entries()) {

@@ -1,10 +1,12 @@
 import { publish } from "./channels.ts";
+import { waive } from "./decide.ts";
 import type { Decision, DecisionSource } from "./decision.ts";
 import type { HealthView } from "./health.ts";
 
 /** Counters of one limiter in this process, since it was made. */
 export interface LimiterStats {
   readonly allowed: number;
+  /** In a dry run: what would have been refused. */
   readonly refused: number;
   /** Decisions by who made them. */
   readonly sources: Readonly<Record<DecisionSource, number>>;
@@ -45,6 +47,7 @@ export interface LeaseStats {
 
 /** Counts for {@link LimiterStats}. */
 export class Counters {
+  readonly #dryRun: boolean;
   allowed = 0;
   refused = 0;
   readonly sources: Record<DecisionSource, number> = {
@@ -56,12 +59,17 @@ export class Counters {
     closed: 0,
   };
 
-  /** Counts a decision and hands it on. */
-  decided<D extends Decision>(decision: D): D {
+  /** @param dryRun whether refusals are waived. */
+  constructor(dryRun: boolean = false) {
+    this.#dryRun = dryRun;
+  }
+
+  /** Counts a decision and gives what its caller is told. */
+  decided(decision: Decision): Decision {
     if (decision.allowed) this.allowed++;
     else this.refused++;
     this.sources[decision.source]++;
     publish("spillway:decision", decision);
-    return decision;
+    return this.#dryRun && !decision.allowed ? waive(decision) : decision;
   }
 }
