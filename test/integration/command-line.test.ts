@@ -1,0 +1,153 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startRedisCluster } from "@spillway/testkit";
+import { describe, expect, it } from "vitest";
+import { redisFixture } from "../support/redis-fixture.ts";
+
+const redis = redisFixture();
+const MAIN = fileURLToPath(import.meta.resolve("../../packages/spillway/dist/cli/main.js"));
+const POLICIES = [
+  { name: "burst", limit: 1000, period: "1s", burst: 200_000 },
+  { name: "daily", limit: 50, period: "1d", algorithm: "fixed-window" },
+] as const;
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function spillway(...args: string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, ...args], { timeout: 20_000 }, (error, out, err) =>
+      resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, out, err }),
+    );
+  });
+}
+
+const at = (...args: string[]): Promise<Ended> => spillway(...args, "--url", redis.server.url);
+
+async function policyFile(): Promise<string> {
+  const file = join(tmpdir(), `spillway-policies-${process.pid}.json`);
+  await writeFile(file, JSON.stringify(POLICIES));
+  return file;
+}
+
+describe("spillway inspect", () => {
+  it("shows the buckets of a key as they are stored, and as they stand when it knows the policies", async () => {
+    const limiter = redis.limiter({ policies: POLICIES, lease: false });
+    await limiter.consume("user {1}", { cost: { burst: 150_000, daily: 3 } });
+    const bare = await at("inspect", "user {1}");
+    expect([bare.code, bare.err]).toEqual([0, ""]);
+    expect(bare.out).toMatch(/:burst:token-bucket +50000 /);
+    expect(bare.out).toMatch(/:daily:fixed-window +3 /);
+    const { out } = await at("inspect", "user {1}", "--policies", await policyFile(), "--json");
+    const { key, buckets, policies } = JSON.parse(out);
+    expect(key).toBe("user {1}");
+    expect(buckets).toHaveLength(2);
+    expect(policies[1]).toMatchObject({ policy: "daily", remaining: 47 });
+  });
+
+  it("says that a key without a bucket is as if unused, and of a value that is not ours that it is not", async () => {
+    expect((await at("inspect", "nobody")).out).toContain('"nobody" has no bucket');
+    await redis.client.set("spillway:v1:{odd}:burst:token-bucket", "hello", "EX", 60);
+    expect((await at("inspect", "odd")).out).toContain("not ours");
+  });
+
+  it("tells how many tokens are on lease, and reset does not forget them", async () => {
+    const value = Buffer.alloc(89);
+    const deathUs = (Date.now() + 60_000) * 1000;
+    value[0] = 2;
+    for (const [i, number] of [7, 1000, 1, 1000, 0, 0, 0, 5, 1000, deathUs, 0].entries())
+      value.writeDoubleLE(number, 1 + 8 * i);
+    await redis.client.set("spillway:v1:{busy}:burst:token-bucket", value, "EX", 60);
+    const { buckets } = JSON.parse((await at("inspect", "busy", "--json")).out);
+    expect(buckets[0].bucket).toMatchObject({ level: 7, onLease: 5 });
+    const { code, err } = await at("reset", "busy");
+    expect([code, err]).toEqual([1, expect.stringContaining("on lease")]);
+    expect(await at("reset", "busy", "--policies", await policyFile())).toMatchObject({ code: 0, err: "" });
+  });
+});
+
+describe("spillway reset", () => {
+  it.each([["without"], ["with"]])("makes a key as if unused, %s its policies", async (how) => {
+    const limiter = redis.limiter({ policies: POLICIES, lease: false });
+    await limiter.consume("user", { cost: { burst: 200_000, daily: 50 } });
+    const options = how === "with" ? ["--policies", await policyFile()] : [];
+    expect(await at("reset", "user", ...options)).toMatchObject({ code: 0, err: "" });
+    expect((await limiter.peek("user")).policies.map(({ remaining }) => remaining)).toEqual([200_000, 50]);
+  });
+});
+
+describe("spillway doctor", () => {
+  it("finds nothing wrong with a healthy server", async () => {
+    const { code, out, err } = await at("doctor", "--deadline", "5000");
+    expect([code, err]).toEqual([0, ""]);
+    for (const what of ["version", "rights", "eviction", "persistence", "clock", "scripts", "round trip"])
+      expect(out).toMatch(new RegExp(`^ok +${what}`, "m"));
+  });
+
+  it("says what is wrong, and what to do", async () => {
+    await redis.client.config("SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru");
+    await redis.client.call("ACL", "SETUSER", "poor", "on", ">secret", "~other:*", "+@all", "-config");
+    redis.afterwards(async () => {
+      await redis.client.config("SET", "maxmemory", "0", "maxmemory-policy", "noeviction");
+      await redis.client.call("ACL", "DELUSER", "poor");
+    });
+    const url = redis.server.url.replace("redis://", "redis://poor:secret@");
+    const { code, out } = await spillway("doctor", "--url", url, "--json", "--deadline", "5000");
+    expect(code).toBe(1);
+    const state = Object.fromEntries(JSON.parse(out).checks.map((check: { what: string }) => [check.what, check]));
+    expect(state.rights).toMatchObject({ state: "wrong", advice: expect.stringContaining("~spillway:*") });
+    expect(state.eviction).toMatchObject({ state: "wrong", advice: expect.stringContaining("volatile-ttl") });
+  });
+
+  it("looks at the slots of a cluster", async () => {
+    const cluster = await startRedisCluster();
+    try {
+      const { host, port } = cluster.seeds[0] as { host: string; port: number };
+      const url = `redis://${host}:${port}`;
+      const { code, out, err } = await spillway("doctor", "--url", url, "--cluster", "--deadline", "5000");
+      expect([code, err]).toEqual([0, ""]);
+      expect(out).toMatch(/^ok +slots +16384 of 16384/m);
+      const inspected = await spillway("inspect", "key", "--url", url, "--cluster", "--policies", await policyFile());
+      expect([inspected.code, inspected.err]).toEqual([0, ""]);
+      expect(await spillway("inspect", "key", "--url", url, "--cluster")).toMatchObject({
+        code: 1,
+        err: expect.stringContaining("--policies"),
+      });
+    } finally {
+      await cluster.stop();
+    }
+  }, 60_000);
+});
+
+describe("a bad call", () => {
+  it.each([
+    [["nothing"], 2, "There is no command nothing"],
+    [["inspect"], 2, "inspect needs a key"],
+    [["inspect", "two", "words"], 2, "Too many words"],
+    [["doctor", "key"], 2, "doctor takes no key"],
+    [["doctor", "--nope"], 2, "--nope"],
+    [["doctor", "--url", "localhost"], 2, "redis://"],
+    [["doctor", "--deadline", "soon"], 2, "--deadline"],
+    [["doctor", "--prefix", "{a}"], 2, "--prefix"],
+    [["inspect", "key", "--policies", "/nowhere.json"], 1, "/nowhere.json cannot be read"],
+    [["doctor", "--url", "redis://127.0.0.1:1"], 1, "redis://127.0.0.1:1 cannot be reached"],
+  ])("%j ends with %i and says why", async (args, code, message) => {
+    const ended = await (args.includes("--policies") ? at(...args) : spillway(...args));
+    expect(ended).toMatchObject({ code, out: "", err: expect.stringContaining(message) });
+    expect(ended.err).not.toContain("    at ");
+  });
+
+  it("without a command shows how it is used", async () => {
+    expect(await spillway()).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("npx spillway <command>"),
+      err: "",
+    });
+  });
+});
