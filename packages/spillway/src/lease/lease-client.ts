@@ -158,7 +158,7 @@ export class LeaseClient {
 
   /** Whether there is still a reason to call for a lane; forgets callers who went away. */
   #wantsCall(lane: Lane): boolean {
-    if (lane.errand !== undefined || !lane.waiting.every((caller) => caller.settled)) return true;
+    if (lane.errand !== undefined || lane.waiting.some(stillWaits)) return true;
     lane.waiting = NOBODY;
     lane.posted = false;
     this.#options.lanes.leave(lane);
@@ -223,7 +223,7 @@ export class LeaseClient {
   #landed(storeCall: StoreCall): void {
     for (const lane of storeCall.lanes) {
       lane.inFlight = false;
-      this.#serveWaiting(lane);
+      if (lane.waiting.length > 0) this.#serveWaiting(lane);
       if (lane.waiting.length > 0 || lane.errand !== undefined) this.#post(lane);
       else if (lane.lease?.isUnsettled !== true) this.#options.lanes.leave(lane);
     }
@@ -345,4 +345,8 @@ export class LeaseClient {
     }
     if (this.#calls === 0 && !this.#flushing) this.#closing?.();
   }
+}
+
+function stillWaits(caller: Caller): boolean {
+  return !caller.settled;
 }

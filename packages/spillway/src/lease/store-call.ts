@@ -42,11 +42,13 @@ const MOST_RUNS = 1024;
 /** One call to the store with the callers that ride on it: written from lanes, and read back into decisions. */
 export class StoreCall {
   readonly call: TakeCall;
+  readonly lanes: readonly Lane[];
   readonly sent: Instant;
   readonly #parts: readonly LanePart[];
 
   /** Takes waiting callers out of the lanes and marks the lanes as under way. */
   constructor(lanes: readonly Lane[], sent: Instant) {
+    this.lanes = lanes;
     this.sent = sent;
     const buckets: TakeBucket[] = [];
     const runs: AskRun[] = [];
@@ -67,10 +69,6 @@ export class StoreCall {
       return part;
     });
     this.call = { buckets, runs };
-  }
-
-  get lanes(): readonly Lane[] {
-    return this.#parts.map(({ lane }) => lane);
   }
 
   /** When the oldest caller of the call arrived; when it was sent if nobody waits for it. */
