@@ -209,6 +209,21 @@ describe("the flights of a node", () => {
   });
 });
 
+describe("a guard in doubt", () => {
+  it("has missed a call and had no answer since, and asks the store still", async () => {
+    const world = new World();
+    world.send();
+    expect(world.guard.isInDoubt).toBe(false);
+    await world.pass(DEADLINE_MS);
+    expect([world.guard.isInDoubt, world.guard.isOpen]).toEqual([true, false]);
+    world.send();
+    await world.answer();
+    expect(world.guard.isInDoubt).toBe(false);
+    await world.open();
+    expect(world.guard.isInDoubt).toBe(false);
+  });
+});
+
 describe("an open guard", () => {
   it("does not hear of failures that come after it opened (C21 a)", async () => {
     const world = new World();
@@ -235,6 +250,32 @@ describe("an open guard", () => {
     // A reply to an earlier probe is no news of now.
     await world.answer(-2);
     expect(world.guard.state.kind).toBe("open");
+  });
+
+  it("probes at once when a late reply shows that the store answers again, and only one at a time", async () => {
+    const world = new World();
+    for (let n = 0; n < 3; n++) world.send();
+    await world.pass(DEADLINE_MS);
+    expect([world.guard.state.kind, world.asked.length]).toEqual(["open", 3]);
+    for (const late of [0, 1, 2]) await world.answer(late);
+    expect(world.asked.slice(3).map(({ call }) => call.runs)).toEqual([[]]);
+    await world.answer();
+    expect([world.guard.state.kind, world.clock.pendingTimers]).toEqual(["half-open", 0]);
+  });
+
+  it("does not come back by late replies of a store that is slow: a probe must be in time", async () => {
+    const world = new World();
+    for (let n = 0; n < 3; n++) world.send();
+    await world.pass(DEADLINE_MS);
+    for (const late of [0, 1, 2]) {
+      await world.answer(late);
+      await world.pass(DEADLINE_MS);
+      expect(world.guard.state.kind).toBe("open");
+    }
+    expect(world.asked.length).toBe(6);
+    // Each of them has put the next one off, as any probe that failed.
+    expect(world.guard.state).toMatchObject({ probeDelayMs: 800 });
+    expect(world.clock.pendingTimers).toBe(1);
   });
 
   it("lets one flight through once a probe is answered, and closes when that is answered", async () => {

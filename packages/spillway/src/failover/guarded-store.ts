@@ -49,6 +49,7 @@ export class NodeGuard {
   #probeAddress: BucketAddress | undefined;
   /** The next probe, or the end of one that is under way. */
   #probeTimer: Timer | undefined;
+  #isProbing = false;
   #closed = false;
 
   constructor(store: Store, node: string, clock: Clock, deadlineMs: number, listener: GuardListener) {
@@ -79,6 +80,11 @@ export class NodeGuard {
     if (this.#breaker.kind === "closed") return false;
     // What was sent before it opened must have landed first: else its outcome would be taken for that of the trial.
     return !admitsCall(this.#breaker) || this.#flights > 0;
+  }
+
+  /** Whether a call was missed and nothing was answered since. */
+  get isInDoubt(): boolean {
+    return this.#breaker.kind === "closed" && this.#breaker.misses > 0;
   }
 
   /** How many more flights may start now. */
@@ -119,6 +125,7 @@ export class NodeGuard {
       const tookMs = this.#clock.monotonicMs() - sentMs;
       if (missed) {
         this.#noteRoundTrip(tookMs);
+        this.#probeAtOnce();
         guarded.onLate(reply, this.#roundTripMs);
         return;
       }
@@ -175,6 +182,13 @@ export class NodeGuard {
     this.#probeTimer = this.#clock.startTimer(() => this.#probe(), atMs - this.#clock.monotonicMs(), false);
   }
 
+  /** A late reply is the first sign of a store that answers again. */
+  #probeAtOnce(): void {
+    if (this.#breaker.kind !== "open" || this.#isProbing) return;
+    this.#probeTimer?.cancel();
+    this.#probe();
+  }
+
   /** Asks what a real call asks, of a key that is in use, and takes nothing: it meets what a real call would meet. */
   #probe(): void {
     const address = this.#probeAddress;
@@ -187,6 +201,7 @@ export class NodeGuard {
     const end = (event: BreakerEvent): void => {
       if (over || this.#closed) return;
       over = true;
+      this.#isProbing = false;
       limit.cancel();
       // Whoever answered for a node that has lost its keys is another one.
       if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
@@ -198,6 +213,7 @@ export class NodeGuard {
       false,
     );
     this.#probeTimer = limit;
+    this.#isProbing = true;
     this.#take({ buckets: [{ ...address, report: undefined }], runs: [] }).then(
       () => end({ kind: "probe-answered" }),
       (cause: unknown) => end({ kind: "probe-failed", reason: asStoreError(cause).message }),

@@ -53,6 +53,40 @@ describe("while the store does not answer", () => {
     expect(all.limiter.stats()).toMatchObject({ allowed: 1, sources: { store: 0, backstop: 1 } });
   });
 
+  it("a store that wakes late serves nobody who has been decided for meanwhile, but for those of its first call", async () => {
+    const all = setup();
+    all.store.holds = true;
+    const callers = [all.limiter.consume("key")];
+    await settled();
+    for (let ms = 0; ms < 200; ms += 5) {
+      await passTime(all, 5);
+      if (all.changes.length === 0) callers.push(all.limiter.consume("key"));
+    }
+    expect((await Promise.all(callers)).every(({ degraded }) => degraded)).toBe(true);
+    expect(callers.length).toBeGreaterThan(20);
+    expect(all.limiter.stats().storeMisses).toBe(3);
+    for (const { answer } of all.store.held) answer();
+    all.store.holds = false;
+    await settled();
+    expect((await all.limiter.peek("key")).policies[0]?.remaining).toBe(99);
+  });
+
+  it("callers behind a missed call are served in time by a store that was only slow once", async () => {
+    const all = setup();
+    all.store.holds = true;
+    const first = all.limiter.consume("key");
+    await settled();
+    await passTime(all, DEADLINE_MS - 1);
+    const behind = Array.from({ length: 40 }, () => all.limiter.consume("key"));
+    await passTime(all, 1);
+    expect((await first).degraded).toBe(true);
+    expect(all.store.calls.at(-1)?.runs).toEqual([]);
+    all.store.holds = false;
+    all.store.held.at(-1)?.answer();
+    expect(new Set((await Promise.all(behind)).map(({ source }) => source))).toEqual(new Set(["store"]));
+    expect(all.store.calls.length).toBe(3);
+  });
+
   it("a reply that comes late does not make up for its miss", async () => {
     const all = setup();
     all.store.holds = true;

@@ -168,7 +168,7 @@ export class LeaseClient {
   /** One flight: a call for each group of keys that can travel together. */
   #send(guard: NodeGuard, lanes: readonly Lane[]): void {
     const sent = this.#now();
-    const calls = this.#callsOf(lanes).map((together) => new StoreCall(together, sent));
+    const calls = this.#callsOf(lanes).map((together) => new StoreCall(together, sent, guard.isInDoubt));
     this.#calls += calls.length;
     const oldestMs = Math.min(...calls.map((call) => call.oldestMs));
     guard.send(

@@ -155,6 +155,20 @@ describe("a call", () => {
     expect(setup.lane.denial).toBeUndefined();
   });
 
+  it("to a store in doubt takes nobody along, wishes for nothing and keeps what is held", () => {
+    const setup = holding();
+    setup.spend(10);
+    const callers = [setup.ask(150), setup.ask(1)];
+    const call = new StoreCall([setup.lane], setup.now(), true);
+    expect(call.call.runs).toEqual([]);
+    expect(call.call.buckets[0]?.report).toMatchObject({ wish: 0, settlements: [{ settled: 10, returned: 0 }] });
+    setup.settle(call);
+    expect(setup.lane.waiting).toEqual(callers);
+    expect([outcomes(setup), setup.lane.lease?.held(0)]).toEqual([[undefined, undefined], 90]);
+    setup.settle(setup.call());
+    expect(outcomes(setup)).toEqual([true, true]);
+  });
+
   it("says nothing of leases while there is nothing to say", () => {
     const setup = bench();
     setup.ask(1);

@@ -46,13 +46,17 @@ export class StoreCall {
   readonly sent: Instant;
   readonly #parts: readonly LanePart[];
 
-  /** Takes waiting callers out of the lanes and marks the lanes as under way. */
-  constructor(lanes: readonly Lane[], sent: Instant) {
+  /**
+   * Takes waiting callers out of the lanes and marks the lanes as under way.
+   * @param inDoubt whether the store may be silent: the callers then wait for this call without riding on it, since a store that
+   * executes it late would serve those who have long been decided for.
+   */
+  constructor(lanes: readonly Lane[], sent: Instant, inDoubt = false) {
     this.lanes = lanes;
     this.sent = sent;
     const buckets: TakeBucket[] = [];
     const runs: AskRun[] = [];
-    const mostRuns = Math.ceil(MOST_RUNS / lanes.length);
+    const mostRuns = inDoubt ? 0 : Math.ceil(MOST_RUNS / lanes.length);
     const isShared = lanes.some(({ keys }) => keys !== undefined);
     const known = isShared ? new KnownBuckets() : undefined;
     this.#parts = (isShared ? ownersFirst(lanes) : lanes).map((lane) => {
@@ -288,6 +292,7 @@ function chargesOf(callers: readonly Caller[], part: LanePart): AskRun["charges"
 /** Takes those who ride in the next call out of the lane, in order, as runs of equal costs, without those who went away. */
 function takeRuns(lane: Lane, mostRuns: number): Caller[][] {
   const { waiting } = lane;
+  if (mostRuns === 0) return [];
   if (waiting.length === 1 && !(waiting[0] as Caller).settled) {
     lane.waiting = NOBODY;
     return [waiting];
