@@ -8,8 +8,8 @@ import { ROOT, runNode } from "./run-node.mjs";
 import { say } from "./say.mjs";
 import { TEST_RESULT } from "./test-result.mjs";
 
-/** Prints what each fault cost, below vitest's own report. */
-const CHAOS_TABLE = "./test/chaos/table-reporter.ts";
+/** Print what each fault cost, and what fleets of processes used, below vitest's own report. */
+const CHAOS_TABLES = ["./test/chaos/table-reporter.ts", "./test/fleet/table-reporter.ts"];
 
 /**
  * A command is a module that gets the remaining arguments, or a function. `redisServer` asks for the program
@@ -58,8 +58,9 @@ async function runTests(args, env = {}) {
 }
 
 async function runChaos(args) {
+  const tables = CHAOS_TABLES.map((path) => `--reporter=${path}`);
   if (existsSync(join(ROOT, "test/chaos")))
-    return await runTests(["--project=chaos", `--reporter=${CHAOS_TABLE}`, ...args], { SPILLWAY_CHAOS: "1" });
+    return await runTests(["--project=chaos", "--project=fleet", ...tables, ...args], { SPILLWAY_CHAOS: "1" });
   say('The command "chaos" is not built yet: test/chaos does not exist.');
   return 1;
 }
