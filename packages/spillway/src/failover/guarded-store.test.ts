@@ -169,7 +169,7 @@ describe("a flight", () => {
 });
 
 describe("the flights of a node", () => {
-  it("are three at most, and fewer by each miss that no answer followed", async () => {
+  it("are three at most, and fewer by each miss that no answer followed: until then the store is in doubt", async () => {
     const world = new World();
     expect(world.guard.freeFlights).toBe(3);
     world.send();
@@ -177,13 +177,14 @@ describe("the flights of a node", () => {
     expect(world.guard.freeFlights).toBe(1);
     await world.answer(0);
     expect(world.guard.freeFlights).toBe(2);
+    expect(world.guard.isInDoubt).toBe(false);
     await world.pass(DEADLINE_MS);
-    expect(world.guard.freeFlights).toBe(2);
+    expect([world.guard.freeFlights, world.guard.isInDoubt]).toEqual([2, true]);
     world.send();
     world.send();
     expect(world.guard.freeFlights).toBe(0);
     await world.answer();
-    expect(world.guard.freeFlights).toBe(2);
+    expect([world.guard.freeFlights, world.guard.isInDoubt]).toEqual([2, false]);
   });
 
   it("are missed three times in all, however they overlap", async () => {
@@ -206,21 +207,6 @@ describe("the flights of a node", () => {
     expect(world.guard.freeFlights).toBe(2);
     await world.answer(1);
     expect(world.guard.freeFlights).toBe(3);
-  });
-});
-
-describe("a guard in doubt", () => {
-  it("has missed a call and had no answer since, and asks the store still", async () => {
-    const world = new World();
-    world.send();
-    expect(world.guard.isInDoubt).toBe(false);
-    await world.pass(DEADLINE_MS);
-    expect([world.guard.isInDoubt, world.guard.isOpen]).toEqual([true, false]);
-    world.send();
-    await world.answer();
-    expect(world.guard.isInDoubt).toBe(false);
-    await world.open();
-    expect(world.guard.isInDoubt).toBe(false);
   });
 });
 
