@@ -75,7 +75,7 @@ export function rowOf(run: FleetRun, marks: FleetMarks): FleetRow {
   return {
     ...figures,
     broken: brokenOf(run, figures),
-    missed: missedOf(figures, marks),
+    missed: missedOf(run, figures, marks),
     noise: noiseOf(run, figures.asked),
   };
 }
@@ -93,21 +93,23 @@ function brokenOf({ reports, lastingKeys }: FleetRun, { over, overByStore, overA
   if (over > POLICY.burst) found.push(`${over.toFixed(2)} tokens over, more than a burst`);
   if (overByStore > 0) found.push(`${overByStore.toFixed(2)} tokens over by the store and its leases`);
   if (overAlone > 0) found.push(`${overAlone.toFixed(2)} tokens over without the store`);
-  for (const { wrong, unanswered, staleReadings, leasedMs, aloneMs } of reports) {
+  for (const { wrong, unanswered } of reports) {
     found.push(...wrong.slice(0, MOST_MESSAGES));
     if (unanswered > 0) found.push(`${unanswered} decisions never came`);
-    const local = leasedMs.length + aloneMs.length;
-    if (staleReadings > 1 + MOST_STALE * local) found.push(`${staleReadings} of ${local} decisions on an old reading`);
   }
   return [...found, ...lastingKeys.map((key) => `${key} has no expiry`)];
 }
 
-function missedOf({ over, used, callsPerDecision }: Figures, marks: FleetMarks): string[] {
+function missedOf({ reports }: FleetRun, { over, used, callsPerDecision }: Figures, marks: FleetMarks): string[] {
   const found: string[] = [];
   if (over > 0) found.push(`${over.toFixed(2)} tokens over, with those let in without the store`);
   if (!(used >= marks.used)) found.push(`${percent(used)} % used; the mark is ${percent(marks.used)} %`);
   if (!(callsPerDecision <= marks.callsPerDecision))
     found.push(`${callsPerDecision.toFixed(4)} calls per decision; the mark is ${marks.callsPerDecision}`);
+  for (const { staleReadings, leasedMs, aloneMs } of reports) {
+    const local = leasedMs.length + aloneMs.length;
+    if (staleReadings > 1 + MOST_STALE * local) found.push(`${staleReadings} of ${local} decisions on an old reading`);
+  }
   return found;
 }
 
