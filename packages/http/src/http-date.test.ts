@@ -15,8 +15,17 @@ describe("readHttpDate", () => {
 
   it("puts two digits more than 50 years ahead into the past", () => {
     expect(readHttpDate("Sunday, 29-Nov-76 00:00:00 GMT", now)).toBe(Date.UTC(2076, 10, 29));
+    expect(readHttpDate("Monday, 29-Nov-76 00:00:01 GMT", now)).toBe(Date.UTC(1976, 10, 29, 0, 0, 1));
+    expect(readHttpDate("Saturday, 28-Nov-76 23:59:59 GMT", now)).toBe(Date.UTC(2076, 10, 28, 23, 59, 59));
+    expect(readHttpDate("Sunday, 29-Nov-26 00:00:03 GMT", now)).toBe(now + 3000);
     expect(readHttpDate("Tuesday, 29-Nov-77 00:00:00 GMT", now)).toBe(Date.UTC(1977, 10, 29));
     expect(readHttpDate("Friday, 01-Jan-00 00:00:00 GMT", Date.UTC(2099, 11, 31))).toBe(Date.UTC(2100, 0, 1));
+  });
+
+  it("finds the 29th of February in the century that has one, and gives nothing without a clock", () => {
+    expect(readHttpDate("Tuesday, 29-Feb-00 00:00:00 GMT", now)).toBe(Date.UTC(2000, 1, 29));
+    expect(readHttpDate("Tuesday, 29-Feb-00 00:00:00 GMT", Date.UTC(2060, 0))).toBeUndefined();
+    expect(readHttpDate("Sunday, 29-Nov-26 00:00:03 GMT", Number.NaN)).toBeUndefined();
   });
 
   it("reads a leap second as the next second, and keeps years before 100", () => {

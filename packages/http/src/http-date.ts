@@ -14,7 +14,7 @@ const FORMS: readonly RegExp[] = [
 /**
  * Reads an HTTP date in any of the three forms of RFC 9110, and nothing else that `Date.parse` would take.
  * The name of the weekday is not compared with the date.
- * @param nowMs settles the century of RFC 850's two digits: a year more than 50 years ahead is in the past.
+ * @param nowMs settles the century of RFC 850's two digits: a date that would be more than 50 years ahead is in the past.
  * @returns milliseconds since 1970, or `undefined` for anything that is no such date.
  */
 export function readHttpDate(text: string, nowMs: number): number | undefined {
@@ -30,20 +30,24 @@ type DateParts = Readonly<Record<"day" | "month" | "year" | "hour" | "minute" | 
 function instantOf(parts: DateParts, nowMs: number): number | undefined {
   const month = MONTHS.indexOf(parts.month);
   const [day, hour, minute, second] = [parts.day, parts.hour, parts.minute, parts.second].map(Number) as Four;
-  const year = parts.year.length === 2 ? fullYear(Number(parts.year), nowMs) : Number(parts.year);
   // A leap second, :60, is the next second.
   if (hour > 23 || minute > 59 || second > 60) return undefined;
-  const date = new Date(0);
-  date.setUTCFullYear(year, month, day);
-  if (date.getUTCMonth() !== month || date.getUTCDate() !== day) return undefined;
-  return date.setUTCHours(hour, minute, second);
+  const timeMs = ((hour * 60 + minute) * 60 + second) * 1000;
+  const midnightIn = (year: number): Date => new Date(new Date(0).setUTCFullYear(year, month, day));
+  const instantIn = (year: number): number => midnightIn(year).getTime() + timeMs;
+  const year = parts.year.length === 2 ? fullYear(Number(parts.year), nowMs, instantIn) : Number(parts.year);
+  if (year === undefined || midnightIn(year).getUTCMonth() !== month || day === 0) return undefined;
+  return instantIn(year);
 }
 
 type Four = [number, number, number, number];
 
-function fullYear(twoDigits: number, nowMs: number): number {
+/** The latest year with these two digits in which the date is at most 50 years ahead. */
+function fullYear(twoDigits: number, nowMs: number, instantIn: (year: number) => number): number | undefined {
   const thisYear = new Date(nowMs).getUTCFullYear();
-  const year = thisYear - (thisYear % 100) + twoDigits;
-  if (year > thisYear + 50) return year - 100;
-  return year <= thisYear - 50 ? year + 100 : year;
+  if (Number.isNaN(thisYear)) return undefined;
+  const latest = new Date(nowMs).setUTCFullYear(thisYear + 50);
+  const lastYear = thisYear + 50;
+  const year = lastYear - ((lastYear - twoDigits) % 100);
+  return instantIn(year) > latest ? year - 100 : year;
 }
