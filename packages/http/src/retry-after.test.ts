@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readRetryAfter, writeRetryAfter } from "./retry-after.ts";
+import { readRetryAfter, readRetryAfterFields, readRetryAfterMs, writeRetryAfter } from "./retry-after.ts";
 
 const now = Date.UTC(2026, 10, 29, 12, 0, 0, 250);
 
@@ -34,6 +34,35 @@ describe("writeRetryAfter", () => {
         expect(readRetryAfter(text, now)).toBe(Number(text) * 1000);
       }),
     );
+  });
+});
+
+describe("writeRetryAfter with jitter", () => {
+  it.each([
+    [4000, 0, "4"],
+    [4000, 0.5, "5"],
+    [4000, 1, "6"],
+    [3999, 0.0001, "4"],
+    [200, 1, "3"],
+  ])("adds to a wait of %d ms the share %d of 2 s", (waitMs, share, text) => {
+    expect(writeRetryAfter(waitMs, { jitterMs: 2000, random: () => share })).toBe(text);
+  });
+
+  it("never shortens the wait nor adds more than it may, whatever the numbers", () => {
+    const wild = fc.oneof(fc.double(), fc.constantFrom(-1, 2, Number.NaN, Number.POSITIVE_INFINITY));
+    fc.assert(
+      fc.property(fc.nat(10_000_000), fc.nat(5000), wild, (waitMs, jitterMs, share) => {
+        const seconds = Number(writeRetryAfter(waitMs, { jitterMs, random: () => share }));
+        expect(seconds).toBeGreaterThanOrEqual(Number(writeRetryAfter(waitMs)));
+        expect(seconds * 1000).toBeLessThan(Math.max(waitMs + jitterMs + 1000, 1001));
+      }),
+    );
+    for (const jitterMs of [-1, Number.NaN]) expect(writeRetryAfter(4000, { jitterMs, random: () => 1 })).toBe("4");
+  });
+
+  it("spreads callers who were refused together over all of it", () => {
+    const told = Array.from({ length: 1000 }, () => writeRetryAfter(2000, { jitterMs: 4000 }));
+    expect([...new Set(told)].sort()).toEqual(["3", "4", "5", "6"]);
   });
 });
 
@@ -85,6 +114,16 @@ describe("readRetryAfter", () => {
     expect(readRetryAfter(null, now)).toBeUndefined();
   });
 
+  it("gives nothing for a date when the clock is no number", () => {
+    expect(readRetryAfter("Sun, 29 Nov 2026 12:00:03 GMT", Number.NaN)).toBeUndefined();
+  });
+
+  it("takes linear time, also for a value that is nearly all spaces", () => {
+    const startedMs = performance.now();
+    expect(readRetryAfter(`${"1".padEnd(200_000)}2`, now)).toBeUndefined();
+    expect(performance.now() - startedMs).toBeLessThan(5000);
+  });
+
   it("is finite and never negative for any text", () => {
     const texts = fc.oneof(fc.string(), fc.stringMatching(/^[0-9.eEx+, -]*$/));
     fc.assert(
@@ -93,5 +132,35 @@ describe("readRetryAfter", () => {
         expect(ms === undefined || (Number.isFinite(ms) && ms >= 0)).toBe(true);
       }),
     );
+  });
+});
+
+describe("readRetryAfterMs", () => {
+  it.each([
+    ["0", 0],
+    ["1234", 1234],
+    [" 250 ", 250],
+    ["0.5", 1],
+    ["9".repeat(400), Number.MAX_SAFE_INTEGER],
+  ])("reads %j as %d ms", (value, ms) => {
+    expect(readRetryAfterMs(value)).toBe(ms);
+  });
+
+  it.each([undefined, null, "", "-5", "1e3", "Infinity", "NaN", "5, 10", "soon"])("counts %j as absent", (value) => {
+    expect(readRetryAfterMs(value)).toBeUndefined();
+  });
+});
+
+describe("readRetryAfterFields", () => {
+  it("takes the finer field first, and the other one where that cannot be read", () => {
+    expect(readRetryAfterFields({ "Retry-After-Ms": "1250", "Retry-After": "2" }, now)).toBe(1250);
+    expect(readRetryAfterFields(new Headers({ "retry-after-ms": "soon", "retry-after": "2" }), now)).toBe(2000);
+    expect(readRetryAfterFields({ "retry-after": undefined }, now)).toBeUndefined();
+  });
+
+  it("counts a date from the server's own clock, so that a caller's clock that is wrong does no harm", () => {
+    const headers = { date: "Sun, 29 Nov 2026 12:00:00 GMT", "retry-after": "Sun, 29 Nov 2026 12:00:30 GMT" };
+    for (const offBy of [-3_600_000, 0, 3_600_000]) expect(readRetryAfterFields(headers, now + offBy)).toBe(30_000);
+    expect(readRetryAfterFields({ "retry-after": headers["retry-after"] }, now)).toBe(29_750);
   });
 });
