@@ -30,6 +30,14 @@ describe("RateLimit-Policy", () => {
     expect(writeRateLimitPolicy([{ ...burst, periodMs: 999.999 }])).toBe('"burst";q=70');
   });
 
+  it("names the unit where it is not requests, and has no window for a limit without a period", () => {
+    const inflight = { policy: "inflight", limit: 48, periodMs: Number.POSITIVE_INFINITY } as const;
+    expect(writeRateLimitPolicy([{ ...inflight, unit: "concurrent-requests" }])).toBe(
+      '"inflight";q=48;qu="concurrent-requests"',
+    );
+    expect(writeRateLimitPolicy([{ ...burst, unit: "requests" }])).toBe('"burst";q=70;w=1');
+  });
+
   it("escapes quotes and backslashes in a name and refuses what is not printable ASCII", () => {
     expect(writeRateLimitPolicy([{ ...burst, policy: 'a"b\\c' }])).toBe('"a\\"b\\\\c";q=70;w=1');
     expect(() => writeRateLimitPolicy([{ ...burst, policy: "täglich" }])).toThrow(/printable ASCII, got "täglich"/);
@@ -64,6 +72,23 @@ describe("RateLimit", () => {
   });
 });
 
+describe("a partition key", () => {
+  it("stands in both fields as bytes, whatever its text", () => {
+    expect(writeRateLimitPolicy([burst, daily], "hash")).toBe(
+      '"burst";q=70;w=1;pk=:aGFzaA==:,"daily";q=100000;w=86400;pk=:aGFzaA==:',
+    );
+    expect(writeRateLimit([burst], "hash")).toBe('"burst";r=11;t=1;pk=:aGFzaA==:');
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), (partitionKey) => {
+        for (const field of [writeRateLimitPolicy([burst], partitionKey), writeRateLimit([burst], partitionKey)]) {
+          const [item] = parseList(field) as Item[];
+          expect(Buffer.from(item?.[1].get("pk") as ArrayBuffer).toString()).toBe(partitionKey);
+        }
+      }),
+    );
+  });
+});
+
 const anyNumber = fc.oneof(fc.double(), fc.nat(), fc.constantFrom(1e15, 1e21, -0, Number.MAX_VALUE));
 const anyStatus: fc.Arbitrary<QuotaStatus> = fc.record({
   policy: fc.string({ unit: "grapheme-ascii" }),
@@ -72,6 +97,7 @@ const anyStatus: fc.Arbitrary<QuotaStatus> = fc.record({
   remaining: anyNumber,
   refillAfterMs: anyNumber,
   retryAfterMs: anyNumber,
+  unit: fc.constantFrom("requests", "content-bytes", "concurrent-requests"),
 });
 
 describe("both fields under an independent parser", () => {
@@ -83,7 +109,11 @@ describe("both fields under an independent parser", () => {
         const names = statuses.map((status) => status.policy);
         expect(policies.map(([name]) => name)).toEqual(names);
         expect(limits.map(([name]) => name)).toEqual(names);
-        for (const [, parameters] of policies) expectIntegers(parameters, { q: 0, w: 1 }, ["q"]);
+        for (const [index, [, parameters]] of policies.entries()) {
+          expect(parameters.get("qu") ?? "requests").toBe(statuses[index]?.unit);
+          parameters.delete("qu");
+          expectIntegers(parameters, { q: 0, w: 1 }, ["q"]);
+        }
         for (const [, parameters] of limits) expectIntegers(parameters, { r: 0, t: 0 }, ["r"]);
       }),
     );
@@ -125,11 +155,12 @@ describe("RateLimitWriter", () => {
     expect(writer.fieldsOf([burst, daily])).toBe(first);
   });
 
-  it("tells sets apart by name, limit and period", () => {
+  it("tells sets apart by name, limit, period and unit", () => {
     const writer = new RateLimitWriter();
     const first = writer.fieldsOf([burst]);
-    for (const other of [{ policy: "other" }, { limit: 71 }, { periodMs: 2000 }])
+    for (const other of [{ policy: "other" }, { limit: 71 }, { periodMs: 2000 }, { unit: "content-bytes" }] as const)
       expect(writer.fieldsOf([{ ...burst, ...other }])).not.toBe(first);
+    expect(writer.fieldsOf([{ ...burst, unit: "requests" }])).toBe(first);
   });
 
   it("forgets the oldest of more than 64 sets", () => {

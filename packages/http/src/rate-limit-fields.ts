@@ -8,12 +8,19 @@ export interface QuotaStatus {
   readonly remaining: number;
   /** Time until more quota appears; 0 when full. */
   readonly refillAfterMs: number;
+  /** Time until the policy is as if unused; only `X-RateLimit-Reset` tells it. */
+  readonly resetAfterMs?: number;
   /** For a policy that refuses: time until the same request fits; `Infinity` when it never can. Otherwise 0. */
   readonly retryAfterMs: number;
+  /** What is counted. Defaults to `"requests"`. */
+  readonly unit?: QuotaUnit;
 }
 
-/** The part of a status that stays the same from one answer to the next. */
-export type QuotaPolicy = Pick<QuotaStatus, "policy" | "limit" | "periodMs">;
+/** What a policy may count in the words of the Internet-Draft. For anything else, tokens for one, leave it out. */
+export type QuotaUnit = "requests" | "content-bytes" | "concurrent-requests";
+
+/** The part of a status that stays the same from one answer to the next. A limit without a period has `periodMs: Infinity`. */
+export type QuotaPolicy = Pick<QuotaStatus, "policy" | "limit" | "periodMs" | "unit">;
 
 const LARGEST_INTEGER = 999_999_999_999_999;
 const MOST_POLICY_SETS = 64;
@@ -22,10 +29,13 @@ const MOST_POLICY_SETS = 64;
  * The value of `RateLimit-Policy` in Internet-Draft syntax, revisions 08 to 11: `"burst";q=70;w=1`.
  * `w` is the period in whole seconds, rounded up. A period below one second has no such number, so `w` is left out.
  * Returns `""` for no policies: send no field then.
+ * @param partitionKey stands for the caller within each policy, as `pk` in both fields: a hash of the key, since proxies and
+ * logs see it. Left out by default.
  * @throws TypeError for a name outside printable ASCII.
  */
-export function writeRateLimitPolicy(policies: readonly QuotaPolicy[]): string {
-  return policies.map(policyItem).join(",");
+export function writeRateLimitPolicy(policies: readonly QuotaPolicy[], partitionKey?: string): string {
+  const partition = partitionParameter(partitionKey);
+  return policies.map((policy) => policyItem(policy) + partition).join(",");
 }
 
 /**
@@ -33,10 +43,12 @@ export function writeRateLimitPolicy(policies: readonly QuotaPolicy[]): string {
  * `r` is what remains, rounded down. `t` is whole seconds, rounded up, until more quota appears, and for a policy that
  * refuses until the same request fits. Both stay within 0 to 10^15 - 1; `t` is left out where no wait helps.
  * Returns `""` for no policies: send no field then.
+ * @param partitionKey as for {@link writeRateLimitPolicy}.
  * @throws TypeError for a name outside printable ASCII.
  */
-export function writeRateLimit(statuses: readonly QuotaStatus[]): string {
-  return statuses.map((status) => limitItem(limitOpening(status.policy), status)).join(",");
+export function writeRateLimit(statuses: readonly QuotaStatus[], partitionKey?: string): string {
+  const partition = partitionParameter(partitionKey);
+  return statuses.map((status) => limitItem(limitOpening(status.policy), status) + partition).join(",");
 }
 
 /** Both fields for one set of policies. `RateLimit-Policy` and the names are written once. */
@@ -48,7 +60,12 @@ export class PolicySetFields {
 
   constructor(policies: readonly QuotaPolicy[]) {
     this.rateLimitPolicy = writeRateLimitPolicy(policies);
-    this.#policies = policies.map(({ policy, limit, periodMs }) => ({ policy, limit, periodMs }));
+    this.#policies = policies.map(({ policy, limit, periodMs, unit = "requests" }) => ({
+      policy,
+      limit,
+      periodMs,
+      unit,
+    }));
     this.#openings = policies.map(({ policy }) => limitOpening(policy));
   }
 
@@ -60,6 +77,7 @@ export class PolicySetFields {
       const one = own[index] as QuotaPolicy;
       const other = policies[index] as QuotaPolicy;
       if (one.policy !== other.policy || one.limit !== other.limit || one.periodMs !== other.periodMs) return false;
+      if (one.unit !== (other.unit ?? "requests")) return false;
     }
     return true;
   }
@@ -97,9 +115,15 @@ export class RateLimitWriter {
   }
 }
 
-function policyItem({ policy, limit, periodMs }: QuotaPolicy): string {
+function policyItem({ policy, limit, periodMs, unit = "requests" }: QuotaPolicy): string {
   const item = `${quoted(policy)};q=${integer(limit)}`;
-  return periodMs >= 1000 && periodMs < Number.POSITIVE_INFINITY ? `${item};w=${wholeSeconds(periodMs)}` : item;
+  const isPeriod = periodMs >= 1000 && periodMs < Number.POSITIVE_INFINITY;
+  const window = isPeriod ? `${item};w=${wholeSeconds(periodMs)}` : item;
+  return unit === "requests" ? window : `${window};qu=${quoted(unit)}`;
+}
+
+function partitionParameter(partitionKey: string | undefined): string {
+  return partitionKey === undefined ? "" : `;pk=:${Buffer.from(partitionKey).toString("base64")}:`;
 }
 
 function limitOpening(policy: string): string {
@@ -125,6 +149,6 @@ function integer(value: number): number {
 
 function quoted(name: string): string {
   if (!/^[\x20-\x7e]*$/.test(name))
-    throw new TypeError(`A policy name must be printable ASCII, got ${JSON.stringify(name)}.`);
+    throw new TypeError(`A policy's name and unit must be printable ASCII, got ${JSON.stringify(name)}.`);
   return `"${name.replace(/["\\]/g, "\\$&")}"`;
 }

@@ -1,0 +1,30 @@
+/** The codes that this package's errors carry; `docs/errors.md` of the project says what to do about each. */
+type ErrorCode = "ERR_SPILLWAY_INVALID_OPTION" | "ERR_SPILLWAY_INVALID_KEY" | "ERR_SPILLWAY_INVALID_COST";
+
+/** A bad option or argument: names it, what was expected and what came. */
+export function invalidOption(option: string, expected: string, got: unknown): TypeError {
+  return withCode("ERR_SPILLWAY_INVALID_OPTION", `Option ${option} must be ${expected}, got ${show(got)}.`);
+}
+
+/** A key of a kind that names nobody. */
+export function invalidKey(message: string): TypeError {
+  return withCode("ERR_SPILLWAY_INVALID_KEY", message);
+}
+
+/** A cost that was not given at once. */
+export function invalidCost(message: string): TypeError {
+  return withCode("ERR_SPILLWAY_INVALID_COST", message);
+}
+
+function withCode(code: ErrorCode, message: string): TypeError {
+  return Object.assign(new TypeError(message), { code });
+}
+
+/** A value as an error message shows it, never long. */
+export function show(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function") return `function ${value.name || "(anonymous)"}`;
+  if (typeof value !== "object" || value === null) return String(value);
+  return Array.isArray(value) ? `an array of ${value.length}` : `an object of ${value.constructor?.name ?? "no class"}`;
+}
