@@ -21,7 +21,11 @@ describe("createAddressGrouping", () => {
     ["::1", "0:0:0:0::/56"],
     ["fe80::1%eth0", "fe80:0:0:0:0:0:0:1"],
     ["fe80::2%eth0", "fe80:0:0:0:0:0:0:2"],
-    ["", ""],
+    ["::ffff:192.0.2.1%eth0", "192.0.2.1"],
+    ["[::ffff:192.0.2.1]:8080", "192.0.2.1"],
+    ["[fe80::1%eth0]:8080", "fe80:0:0:0:0:0:0:1"],
+    ["2001:db8:0:1ff::1%25en0", "2001:db8:0:100::/56"],
+    ["::ffff:0:192.0.2.1", "0:0:0:0::/56"],
     ["unknown", "unknown"],
     ["_hidden:1", "_hidden:1"],
     ["1:2:3", "1:2:3"],
@@ -39,6 +43,10 @@ describe("createAddressGrouping", () => {
     [128, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe"],
   ])("keeps the leading %d bits when told so", (ipv6Subnet, caller) => {
     expect(createAddressGrouping({ ipv6Subnet })("ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe")).toBe(caller);
+  });
+
+  it.each(["", undefined, null, 7, {}])("refuses %j, so that no two callers without an address are one", (address) => {
+    expect(() => group(address as string)).toThrow(/^An address must be a text, got/);
   });
 
   it.each([0, 129, 56.5, Number.NaN, "56", null])("refuses a subnet of %j bits", (bits) => {

@@ -1,8 +1,12 @@
+import { invalidKey, show } from "./argument-error.ts";
 import { type Ipv6Groups, ipv4Within, isIpv4, readIpv6 } from "./ip-address.ts";
 
 /** How addresses are put together that one caller can change between at will. */
 export interface AddressGroupingOptions {
-  /** Leading bits of an IPv6 address that stand for one caller: 1 to 128. Defaults to 56, what a home is commonly given. */
+  /**
+   * Leading bits of an IPv6 address that stand for one caller: 1 to 128, where 128 puts no two addresses together. Defaults to
+   * 56, what a home is commonly given.
+   */
   readonly ipv6Subnet?: number;
 }
 
@@ -16,7 +20,8 @@ export type AddressGrouping = (address: string) => string;
  * - a zone, a port and square brackets fall away;
  * - a link-local address (`fe80::/10`) stays whole, since all neighbours share its subnet;
  * - a text that is no address stays as it is.
- * @throws RangeError for an `ipv6Subnet` outside 1 to 128.
+ * @throws RangeError for an `ipv6Subnet` outside 1 to 128. The function throws a TypeError for what is no text, or is empty:
+ * callers without an address must not become one caller.
  */
 export function createAddressGrouping(options: AddressGroupingOptions = {}): AddressGrouping {
   const bits: unknown = options.ipv6Subnet === undefined ? 56 : options.ipv6Subnet;
@@ -24,6 +29,8 @@ export function createAddressGrouping(options: AddressGroupingOptions = {}): Add
     throw new RangeError(`Option ipv6Subnet must be a whole number from 1 to 128, got ${String(bits)}.`);
   const known = new Map<string, string>();
   return (address) => {
+    if (typeof address !== "string" || address === "")
+      throw invalidKey(`An address must be a text, got ${show(address)}.`);
     if (!address.includes(":")) return address;
     return mappedIpv4(address) ?? known.get(address) ?? remember(known, address, groupColons(address, bits));
   };
