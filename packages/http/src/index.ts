@@ -1,8 +1,13 @@
-// Who is calling: one text per caller, and keys of several parts.
+// Who is calling: one text per caller, keys of several parts, and hashes in place of secrets.
 export { type AddressGrouping, type AddressGroupingOptions, createAddressGrouping } from "./client-address.ts";
+// The forms that readers take headers in.
+export type { HeaderFields } from "./header-lines.ts";
 // Dates as Retry-After and other fields carry them.
 export { readHttpDate } from "./http-date.ts";
 export { joinKey } from "./join-key.ts";
+export { createKeyHash, type KeyHash, type KeyHashOptions } from "./key-hash.ts";
+// The fields from before the Internet-Draft.
+export { type LegacyFields, type LegacyReset, writeLegacyFields } from "./legacy-fields.ts";
 // Bodies of refusals.
 export {
   abnormalUsageDetected,
@@ -12,14 +17,24 @@ export {
   quotaExceeded,
   temporaryReducedCapacity,
 } from "./problem-document.ts";
+export type { QuotaFields, QuotaReading } from "./quota-reading.ts";
 // The fields on every answer: the functions for now and then, the writer for each request.
 export {
   type PolicySetFields,
   type QuotaPolicy,
   type QuotaStatus,
+  type QuotaUnit,
   RateLimitWriter,
   writeRateLimit,
   writeRateLimitPolicy,
 } from "./rate-limit-fields.ts";
+// The same fields as a client reads them, in every form that servers send.
+export { readRateLimits } from "./rate-limit-reader.ts";
 // The field on refusals, both ways.
-export { readRetryAfter, writeRetryAfter } from "./retry-after.ts";
+export {
+  type RetryAfterOptions,
+  readRetryAfter,
+  readRetryAfterFields,
+  readRetryAfterMs,
+  writeRetryAfter,
+} from "./retry-after.ts";
