@@ -5,17 +5,10 @@ import { type LimiterLike, type RateLimitMiddleware, rateLimitMiddleware } from 
 import { eventually, startRedisServer } from "@spillway/testkit";
 import express from "express";
 import { Redis } from "ioredis";
-import {
-  createRateLimiter,
-  type Decision,
-  memoryStore,
-  type PolicyOptions,
-  type RateLimiter,
-  redisStore,
-} from "spillway";
-import { manualClock } from "spillway/testing";
+import { createRateLimiter, type Decision, type PolicyOptions, type RateLimiter, redisStore } from "spillway";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ask, limitFields, serve } from "../support/http-exchange.ts";
+import { manualLimiter } from "../support/manual-limiter.ts";
 
 const minute: PolicyOptions = { name: "minute", limit: 2, period: "1m", burst: 2 };
 const daily: PolicyOptions = { name: "daily", limit: 1000, period: "1d", algorithm: "fixed-window" };
@@ -60,9 +53,7 @@ const CASES = Object.keys(SERVERS).flatMap((server) => Object.keys(WAYS).map((wa
 
 describe.each(CASES)("the answer of %s, %s", (kind, way) => {
   function limiterOf(...policies: PolicyOptions[]) {
-    const clock = manualClock();
-    const limiter = createRateLimiter({ store: memoryStore({ clock }), clock, policies });
-    onTestFinished(() => limiter.close());
+    const { limiter, clock } = manualLimiter(...policies);
     return { clock, limiter: (WAYS[way] as (typeof WAYS)[string])(limiter) };
   }
 

@@ -18,7 +18,7 @@ export interface LimitedResponse {
   getHeader(name: string): string | number | readonly string[] | undefined;
   setHeader(name: string, value: string): unknown;
   removeHeader(name: string): void;
-  end(body?: string): unknown;
+  end(body: string): unknown;
   once(event: "close", listener: () => void): unknown;
   off(event: "close", listener: () => void): unknown;
 }
