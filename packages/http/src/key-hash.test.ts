@@ -38,6 +38,8 @@ describe("createKeyHash", () => {
       "\xff\ud800",
     ];
     expect(new Set(unlike.map(hash)).size).toBe(unlike.length);
+    // The UTF-16 of the first is the UTF-8 of the second.
+    expect(hash("\ud861\u4180")).not.toBe(hash("a\u0600A"));
     expect(createKeyHash({ secret: `${secret}!` })("a")).not.toBe(hash("a"));
   });
 

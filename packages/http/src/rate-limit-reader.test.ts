@@ -106,6 +106,9 @@ describe("the earlier revisions", () => {
       { from: "ratelimit-reset", limit: 10, periodMs: 1000, remaining: 4, resetAfterMs: 7000 },
       { from: "ratelimit-reset", limit: 50, periodMs: 60_000 },
     ]);
+    expect(read({ "ratelimit-limit": "10, 10;window=2" })).toEqual([
+      { from: "ratelimit-reset", limit: 10, periodMs: 2000 },
+    ]);
   });
 
   it("04 to 06: quota policies in a field of their own", () => {
