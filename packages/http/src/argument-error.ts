@@ -3,21 +3,30 @@ type ErrorCode = "ERR_SPILLWAY_INVALID_OPTION" | "ERR_SPILLWAY_INVALID_KEY" | "E
 
 /** A bad option or argument: names it, what was expected and what came. */
 export function invalidOption(option: string, expected: string, got: unknown): TypeError {
-  return withCode("ERR_SPILLWAY_INVALID_OPTION", `Option ${option} must be ${expected}, got ${show(got)}.`);
+  return withCode("ERR_SPILLWAY_INVALID_OPTION", new TypeError(optionMessage(option, expected, got)));
+}
+
+/** The same, for a number outside its range. */
+export function optionOutOfRange(option: string, expected: string, got: unknown): RangeError {
+  return withCode("ERR_SPILLWAY_INVALID_OPTION", new RangeError(optionMessage(option, expected, got)));
 }
 
 /** A key of a kind that names nobody. */
 export function invalidKey(message: string): TypeError {
-  return withCode("ERR_SPILLWAY_INVALID_KEY", message);
+  return withCode("ERR_SPILLWAY_INVALID_KEY", new TypeError(message));
 }
 
 /** A cost that was not given at once. */
 export function invalidCost(message: string): TypeError {
-  return withCode("ERR_SPILLWAY_INVALID_COST", message);
+  return withCode("ERR_SPILLWAY_INVALID_COST", new TypeError(message));
 }
 
-function withCode(code: ErrorCode, message: string): TypeError {
-  return Object.assign(new TypeError(message), { code });
+function withCode<E extends Error>(code: ErrorCode, error: E): E {
+  return Object.assign(error, { code });
+}
+
+function optionMessage(option: string, expected: string, got: unknown): string {
+  return `Option ${option} must be ${expected}, got ${show(got)}.`;
 }
 
 /** A value as an error message shows it, never long. */

@@ -1,4 +1,4 @@
-import { invalidKey, show } from "./argument-error.ts";
+import { invalidKey, optionOutOfRange, show } from "./argument-error.ts";
 import { type Ipv6Groups, ipv4Within, isIpv4, readIpv6 } from "./ip-address.ts";
 
 /** How addresses are put together that one caller can change between at will. */
@@ -25,8 +25,7 @@ export type AddressGrouping = (address: string) => string;
  */
 export function createAddressGrouping(options: AddressGroupingOptions = {}): AddressGrouping {
   const bits: unknown = options.ipv6Subnet === undefined ? 56 : options.ipv6Subnet;
-  if (!isSubnet(bits))
-    throw new RangeError(`Option ipv6Subnet must be a whole number from 1 to 128, got ${String(bits)}.`);
+  if (!isSubnet(bits)) throw optionOutOfRange("ipv6Subnet", "a whole number from 1 to 128", bits);
   const known = new Map<string, string>();
   return (address) => {
     if (typeof address !== "string" || address === "")
