@@ -13,8 +13,9 @@
 -- @include lib/fault
 -- @include lib/token-bucket
 -- @include lib/write-token-bucket
--- @include lib/fixed-window
--- @include lib/write-fixed-window
+-- @include lib/windows
+-- @include lib/write-windows
+-- @include lib/adjust-window
 -- @include lib/report
 
 local now_us = server_time_us()
@@ -26,16 +27,12 @@ for i = 1, #KEYS do
   slot = slot + 2
   if is_foreign(KEYS[i], values[i]) then
     n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
-  elseif policy[1] == 'f' then
-    local start_us, used = read_fixed_window(values[i], now_us, policy[3], policy[4])
-    if start_us then
-      if tokens > 0 then
-        used = math.max(0, used - tokens)
-      else
-        used = math.max(used, math.min(used - tokens, 2 * policy[2]))
-      end
-      write_fixed_window(KEYS[i], now_us, policy[3], start_us, used)
-      n = reply_slots(reply, n, 0, used, start_us)
+  elseif policy[1] ~= 't' then
+    local window = read_window(values[i], now_us, policy)
+    if window then
+      adjust_window(policy, now_us, window, tokens)
+      write_window(KEYS[i], now_us, policy, window)
+      n = reply_window(reply, n, policy, window)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end

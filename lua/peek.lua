@@ -11,7 +11,7 @@
 -- @include lib/arguments
 -- @include lib/fault
 -- @include lib/token-bucket
--- @include lib/fixed-window
+-- @include lib/windows
 -- @include lib/report
 
 local now_us = server_time_us()
@@ -23,10 +23,10 @@ for i = 1, #KEYS do
   slot = slot + 1
   if is_foreign(KEYS[i], values[i]) then
     n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
-  elseif policy[1] == 'f' then
-    local start_us, used = read_fixed_window(values[i], now_us, policy[3], policy[4])
-    if start_us then
-      n = reply_slots(reply, n, 0, used, start_us)
+  elseif policy[1] ~= 't' then
+    local window = read_window(values[i], now_us, policy)
+    if window then
+      n = reply_window(reply, n, policy, window)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end

@@ -13,8 +13,9 @@
 -- @include lib/arguments
 -- @include lib/token-bucket
 -- @include lib/write-token-bucket
--- @include lib/fixed-window
--- @include lib/write-fixed-window
+-- @include lib/windows
+-- @include lib/write-windows
+-- @include lib/reset-window
 -- @include lib/report
 
 local now_us = server_time_us()
@@ -24,11 +25,11 @@ local reply, n = { now_us }, 1
 for i = 1, #KEYS do
   local policy = policies[ARGV[slot] + 0]
   slot = slot + 1
-  if policy[1] == 'f' then
-    local start_us = read_fixed_window(values[i], now_us, policy[3], policy[4])
-      or read_fixed_window(false, now_us, policy[3], policy[4])
-    write_fixed_window(KEYS[i], now_us, policy[3], start_us, 0)
-    n = reply_slots(reply, n, 0, 0, start_us)
+  if policy[1] ~= 't' then
+    local window = read_window(values[i], now_us, policy) or read_window(false, now_us, policy)
+    reset_window(policy, window)
+    write_window(KEYS[i], now_us, policy, window)
+    n = reply_window(reply, n, policy, window)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
     local value = values[i]

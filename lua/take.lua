@@ -6,6 +6,7 @@
 -- ARGV: the number of policies, then per policy five: kind and its numbers
 --         't' token bucket: units per token, units per tick, tick in us, burst in tokens
 --         'f' fixed window: limit, period in us, 1 when aligned to the clock or 0, 0
+--         'c' sliding window counter, 'l' sliding window log: limit, period in us, 0, 0
 --       per bucket: the number of its policy, from 1; as a negative number when a lease report follows it:
 --         wish in tokens, life in us, demand in tokens, weight in tokens, the number of settlements, and per settlement
 --         lease id, tokens settled, tokens returned of these
@@ -15,7 +16,9 @@
 --       So is the next commonest, several such buckets of one policy with a run each, all of one cost:
 --         'm', the same four, the cost of each ask, how many asks: one number for all buckets, or one for each
 -- Returns: the server's time in us; per bucket flag, a, b; per run how many of its asks were served, the first ones.
---         flag 0: token bucket: level in units, its time in us; fixed window: used, start in us
+--         flag 0: token bucket: level in units, its time in us; fixed window: used, start in us; sliding window counter: tokens
+--           and start in us of the current window, then tokens of the previous one; sliding window log: used, how many runs,
+--           then time in us and tokens of each, the tokens below 0 where several runs are gathered in one
 --         flag 1: token bucket with escrow: the same, then tokens and death in us of the older and of the newer escrow,
 --           and lease id, tokens leased, 1 when contended or 0
 --         flag -1: the bucket cannot be read: a is 1 for another type, 2 for an unknown value
@@ -145,8 +148,8 @@ end
 -- @include lib/fault
 -- @include lib/token-bucket
 -- @include lib/write-token-bucket
--- @include lib/fixed-window
--- @include lib/write-fixed-window
+-- @include lib/windows
+-- @include lib/write-windows
 -- @include lib/lease
 
 -- A short form, written out: a bucket of it has an escrow, or is unusual in another way, or cannot be read.
@@ -166,8 +169,8 @@ end
 local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
--- Of a window's: what is left, whether an ask was refused, start, and what was used.
-local START_US, USED = 3, 4
+-- Of a window's, beside what is left and whether an ask was refused: what is charged, and of a log's the costs refused.
+local USED, COSTS = 4, 5
 
 local policies, slot = read_policies(argv)
 local values = redis.call('MGET', unpack(KEYS))
@@ -182,9 +185,8 @@ for i = 1, key_count do
   policy_of[i] = policy
   if is_foreign(KEYS[i], value) then
     buckets[i] = false
-  elseif policy[1] == 'f' then
-    local start_us, used = read_fixed_window(value, call_us, policy[3], policy[4])
-    buckets[i] = start_us and { policy[2] - used, false, start_us, used }
+  elseif policy[1] ~= 't' then
+    buckets[i] = read_window(value, call_us, policy)
   else
     local units_per_token, burst = policy[2], policy[5]
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
@@ -239,11 +241,17 @@ while slot <= argument_count do
     local i, cost = argv[c] + 0, argv[c + 1] + 0
     local b, policy = buckets[i], policy_of[i]
     if b then
-      if done < count then b[REFUSED] = true end
+      if done < count then
+        b[REFUSED] = true
+        if policy[1] == 'l' then
+          b[COSTS] = b[COSTS] or {}
+          b[COSTS][#b[COSTS] + 1] = cost
+        end
+      end
       if b[WISH] and count > 0 and cost > 0 then b[ASKED] = true end
       local charged = done * cost
       b[LEFT] = b[LEFT] - charged
-      if policy[1] == 'f' then b[USED] = b[USED] + charged else b[LEVEL] = b[LEVEL] - charged * policy[2] end
+      if policy[1] == 't' then b[LEVEL] = b[LEVEL] - charged * policy[2] else b[USED] = b[USED] + charged end
     end
   end
   served[run] = done
@@ -255,9 +263,10 @@ for i = 1, key_count do
   local b, policy = buckets[i], policy_of[i]
   if not b then
     reply[n + 1], reply[n + 2], reply[n + 3] = -1, fault_of(values[i]), 0
-  elseif policy[1] == 'f' then
-    write_fixed_window(KEYS[i], call_us, policy[3], b[START_US], b[USED])
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b[USED], b[START_US]
+    n = n + 3
+  elseif policy[1] ~= 't' then
+    write_window(KEYS[i], call_us, policy, b)
+    n = reply_window(reply, n, policy, b, b[COSTS])
   else
     local level, older, older_death_us, newer, newer_id, newer_death_us =
       b[LEVEL], b[OLDER], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
@@ -285,12 +294,12 @@ for i = 1, key_count do
       reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
         1, older, older_death_us, newer, newer_death_us
       reply[n + 8], reply[n + 9], reply[n + 10] = id, tokens, b[CONTENDED] or 0
-      n = n + 7
+      n = n + 10
     else
       reply[n + 1] = 0
+      n = n + 3
     end
   end
-  n = n + 3
 end
 for i = 1, run do reply[n + i] = served[i] end
 reply[n + run + 1] = nil

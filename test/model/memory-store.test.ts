@@ -3,7 +3,7 @@ import { memoryStore } from "../../packages/spillway/src/stores/memory-store.ts"
 import { manualClock } from "../../packages/spillway/src/testing/manual-clock.ts";
 import type { Mood } from "./plans.ts";
 import { requireModel } from "./run-model.ts";
-import { setups } from "./setups.ts";
+import { SUITES, setups } from "./setups.ts";
 import type { Driver } from "./world.ts";
 
 /** A monotonic clock does not go back, and nothing of another's is in this process's memory. */
@@ -22,12 +22,7 @@ function open(): Driver {
 }
 
 describe("memoryStore equals the model in replies", () => {
-  const suites = [
-    ["token buckets", "token-bucket", false],
-    ["token buckets with leases", "token-bucket", true],
-    ["fixed windows", "fixed-window", false],
-  ] as const;
-  it.each(suites)("%s", { timeout: 300_000 }, (name, algorithm, leases) =>
+  it.each(SUITES)("%s", { timeout: 300_000 }, (name, algorithm, leases) =>
     requireModel({ name: `memory, ${name}`, setups: setups(algorithm), plans: { leases, moods: MOODS }, open }),
   );
 });

@@ -4,6 +4,7 @@ import {
   type BucketShape,
   type BucketState,
   copyOf,
+  summaryOf,
 } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { escrowed } from "../../packages/spillway/src/algorithms/token-bucket.ts";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
@@ -45,6 +46,7 @@ interface Entry {
   diesMs: number;
   /** The policies that the bucket has lived under. */
   readonly shapes: Set<BucketShape>;
+  readonly lastShape: BucketShape;
 }
 
 /**
@@ -151,20 +153,26 @@ export class ModelStore {
       lifeMs,
       diesMs: this.#expires ? Math.floor(nowUs / 1000) + lifeMs : Number.POSITIVE_INFINITY,
       shapes,
+      lastShape: shape,
     });
   }
 }
 
-/** A key may die only when its bucket is as if unused, under each policy that it has lived under. */
-function requireNothingLost(id: string, { state, shapes, lifeMs }: Entry, nowUs: number): void {
+/**
+ * A key may die only when its bucket is as if unused: under each policy that it has lived under, of which a window knows the
+ * last one only, and a log those whose period it still keeps.
+ */
+function requireNothingLost(id: string, { state, shapes, lastShape, lifeMs }: Entry, nowUs: number): void {
   if (lifeMs === LONGEST_LIFE_MS) return;
   for (const shape of shapes) {
+    const isForgotten = state.kind === "sliding-window-log" && "periodUs" in shape && shape.periodUs > state.keepUs;
+    const isWindow = state.kind === "fixed-window" || state.kind === "sliding-window-counter";
+    if (isForgotten || (isWindow && shape !== lastShape)) continue;
     const kept = copyOf(state);
     const algorithm = algorithmOf(shape);
     algorithm.advance(kept, shape, nowUs);
-    const capacity = algorithm.capacity(shape);
-    const left = kept.kind === "token-bucket" ? algorithm.remaining(kept, shape) + escrowed(kept) : undefined;
-    if (left !== undefined) assert.equal(left, capacity, `${id} expired before it was full under ${show(shape)}`);
+    const left = algorithm.remaining(kept, shape) + (kept.kind === "token-bucket" ? escrowed(kept) : 0);
+    assert.equal(left, algorithm.capacity(shape), `${id} expired before it was full under ${show(shape)}`);
   }
 }
 
@@ -180,12 +188,17 @@ function readingOf(state: BucketState | undefined, lease?: LeaseGrant, report?: 
 }
 
 /**
- * A reading without what replies do not tell: demand, ids of leases, the death of what is dead already, and the longest time
- * to full, which is known to the store alone.
+ * A reading without what replies do not tell: demand, ids of leases, the death of what is dead already, the longest time to
+ * full and the longest period, which are known to the store alone, and the runs of a log that no caller waits for.
+ * @param costs those that the call refused on the bucket.
  */
-export function told(reading: ModelReading | { readonly kind: "fault"; readonly error: Error }): ModelReading {
+export function told(
+  reading: ModelReading | { readonly kind: "fault"; readonly error: Error },
+  shape: BucketShape,
+  costs: readonly number[],
+): ModelReading {
   if (reading.kind === "fault") return { kind: "fault" };
-  const state = copyOf(reading.state);
+  const state = summaryOf(reading.state, shape, costs);
   if (state.kind === "token-bucket") {
     state.demand = 0;
     state.fullUs = 0;
@@ -194,5 +207,6 @@ export function told(reading: ModelReading | { readonly kind: "fault"; readonly 
       if (escrow.tokens === 0) escrow.deathUs = 0;
     }
   }
+  if (state.kind === "sliding-window-log") Object.assign(state, { keepUs: 0, keepTokens: 0, keptUs: 0 });
   return { kind: "state", state, lease: reading.lease };
 }

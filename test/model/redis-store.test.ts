@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import type { Mood } from "./plans.ts";
 import { requireModel } from "./run-model.ts";
-import { setups } from "./setups.ts";
+import { SUITES, setups } from "./setups.ts";
 import { openTimed } from "./timed-driver.ts";
 import { TimedRedisStore } from "./timed-redis.ts";
 
@@ -23,12 +23,7 @@ afterAll(async () => {
 });
 
 describe("the scripts on a test clock equal the model in replies, stored values and lives", () => {
-  const suites = [
-    ["token buckets", "token-bucket", false],
-    ["token buckets with leases", "token-bucket", true],
-    ["fixed windows", "fixed-window", false],
-  ] as const;
-  it.each(suites)("%s", { timeout: 600_000 }, (name, algorithm, leases) =>
+  it.each(SUITES)("%s", { timeout: 600_000 }, (name, algorithm, leases) =>
     requireModel({
       name: `scripts, ${name}`,
       setups: setups(algorithm),

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { AlgorithmName } from "../../packages/spillway/src/algorithms/bucket.ts";
 import type { PolicyOptions } from "../../packages/spillway/src/policy.ts";
 
 const DAY_MS = 86_400_000;
@@ -33,13 +34,45 @@ function fixedWindow(name: string): fc.Arbitrary<PolicyOptions> {
   return fc.record({ name: fc.constant(name), algorithm, limit, period, windowStart }, PLAIN);
 }
 
+function slidingCounter(name: string): fc.Arbitrary<PolicyOptions> {
+  const algorithm = fc.constant("sliding-window-counter" as const);
+  const vast = fc.constantFrom(1_000_000_000_000, 999_999_999_989);
+  const anyLimit = fc.oneof({ weight: 5, arbitrary: limit }, { weight: 1, arbitrary: vast });
+  return fc.record({ name: fc.constant(name), algorithm, limit: anyLimit, period }, PLAIN);
+}
+
+function slidingLog(name: string): fc.Arbitrary<PolicyOptions> {
+  const algorithm = fc.constant("sliding-window-log" as const);
+  const logLimit = fc.oneof(
+    { weight: 4, arbitrary: fc.integer({ min: 1, max: 20 }) },
+    { weight: 1, arbitrary: fc.constantFrom(70, 1000, 10_000) },
+  );
+  return fc.record({ name: fc.constant(name), algorithm, limit: logLimit, period }, PLAIN);
+}
+
+const POLICIES: Readonly<Record<AlgorithmName, (name: string) => fc.Arbitrary<PolicyOptions>>> = {
+  "token-bucket": tokenBucket,
+  "fixed-window": fixedWindow,
+  "sliding-window-counter": slidingCounter,
+  "sliding-window-log": slidingLog,
+};
+
 const pair = (policy: fc.Arbitrary<PolicyOptions>): fc.Arbitrary<readonly PolicyOptions[]> => fc.tuple(policy, policy);
 
 /** The first policy is of the suite's algorithm, the second of any. */
-export function setups(algorithm: "token-bucket" | "fixed-window"): fc.Arbitrary<Setup> {
-  const first = algorithm === "token-bucket" ? tokenBucket("first") : fixedWindow("first");
-  return fc.tuple(pair(first), fc.oneof(pair(tokenBucket("second")), pair(fixedWindow("second"))));
+export function setups(algorithm: AlgorithmName): fc.Arbitrary<Setup> {
+  const second = Object.values(POLICIES).map((policy) => pair(policy("second")));
+  return fc.tuple(pair(POLICIES[algorithm]("first")), fc.oneof(...second));
 }
+
+/** The suites of a model test, one or two for each algorithm. */
+export const SUITES: readonly (readonly [name: string, algorithm: AlgorithmName, leases: boolean])[] = [
+  ["token buckets", "token-bucket", false],
+  ["token buckets with leases", "token-bucket", true],
+  ["fixed windows", "fixed-window", false],
+  ["sliding window counters", "sliding-window-counter", false],
+  ["sliding window logs", "sliding-window-log", false],
+];
 
 /** Policies whose buckets do not expire while a test on a real clock runs, and refill fast enough to be seen. */
 export function lastingSetups(): fc.Arbitrary<Setup> {

@@ -13,8 +13,18 @@ export const GARBAGE: readonly (Buffer | "list")[] = [
   Buffer.alloc(33, 0xff),
   Buffer.alloc(89, 0xff),
   Buffer.alloc(17, 0xff),
+  Buffer.alloc(25, 0xff),
+  Buffer.alloc(37, 0xff),
   Buffer.from("x".repeat(33)),
   packStored({ form: 4, numbers: [1, 2, 3, 4] }),
+  packStored({ form: 4, numbers: [1, -1, 0] }),
+  packStored({ form: 4, numbers: [1, 0, Number.NaN] }),
+  packStored({ form: 4, numbers: [Number.POSITIVE_INFINITY, 0, 0] }),
+  packStored({ form: 5, numbers: [0, 1, 10] }),
+  packStored({ form: 5, numbers: [1000, Number.NaN, 10] }),
+  packStored({ form: 5, numbers: [1e300, 1, 10, 5, 1] }),
+  Buffer.concat([packStored({ form: 5, numbers: [1000, 1, 10, 5, 1] }), Buffer.alloc(3)]),
+  Buffer.concat([packStored({ form: 5, numbers: [1000, 1, 10, 5, 1] }), Buffer.alloc(8)]),
   packStored({ form: 1, numbers: [1, 2, 3] }),
   packStored({ form: 3, numbers: [1, 2, 3] }),
   packStored({ form: 1, numbers: [Number.NaN, 1, 1, 1] }),
@@ -131,11 +141,10 @@ function distinct(world: World, plans: readonly Parameters<World["addressOf"]>[0
 
 function named({ key, policy }: BucketAddress): string {
   const { shape, name } = policy;
-  const numbers =
-    shape.kind === "token-bucket"
-      ? `${policy.limit} per ${policy.periodMs} ms, burst ${shape.burst}`
-      : `${policy.limit} per ${policy.periodMs} ms, ${shape.aligned ? "aligned" : "from first"}`;
-  return `${key}/${name}(${numbers})`;
+  let kind: string = shape.kind;
+  if (shape.kind === "token-bucket") kind = `burst ${shape.burst}`;
+  else if (shape.kind === "fixed-window") kind = shape.aligned ? "aligned" : "from first";
+  return `${key}/${name}(${policy.limit} per ${policy.periodMs} ms, ${kind})`;
 }
 
 function describeTake({ buckets, runs }: TakeCall): string {

@@ -1,6 +1,8 @@
 import type { BucketState } from "../../packages/spillway/src/algorithms/bucket.ts";
+import { logOfRuns, wireRuns } from "../../packages/spillway/src/algorithms/sliding-window-log.ts";
+import type { TokenBucketState } from "../../packages/spillway/src/algorithms/token-bucket.ts";
 
-/** A stored value as numbers: the byte that names its form, and the doubles behind it (`lua/README.md`). */
+/** A stored value as numbers: the byte that names its form, and what stands behind it (`lua/README.md`). */
 export interface StoredValue {
   readonly form: number;
   readonly numbers: readonly number[];
@@ -8,7 +10,19 @@ export interface StoredValue {
 
 /** What a script writes for a state. */
 export function storedValueOf(state: BucketState): StoredValue {
-  if (state.kind === "fixed-window") return { form: 3, numbers: [state.startUs, state.used] };
+  switch (state.kind) {
+    case "fixed-window":
+      return { form: 3, numbers: [state.startUs, state.used] };
+    case "sliding-window-counter":
+      return { form: 4, numbers: [state.startUs, state.previous, state.current] };
+    case "sliding-window-log":
+      return { form: 5, numbers: [state.keepUs, state.keptUs, state.keepTokens, ...wireRuns(state)] };
+    case "token-bucket":
+      return storedBucketOf(state);
+  }
+}
+
+function storedBucketOf(state: TokenBucketState): StoredValue {
   const { level, timeUs, unitsPerToken, fullUs, older, newer, demand } = state;
   const plain = [level, timeUs, unitsPerToken, fullUs];
   if (newer.id === 0 && demand === 0) return { form: 1, numbers: plain };
@@ -20,6 +34,13 @@ export function storedValueOf(state: BucketState): StoredValue {
 export function stateOfStored({ form, numbers }: StoredValue): BucketState {
   const at = (index: number): number => numbers[index] ?? 0;
   if (form === 3) return { kind: "fixed-window", startUs: at(0), used: at(1) };
+  if (form === 4)
+    return { kind: "sliding-window-counter", startUs: at(0), previous: at(1), current: at(2), nowUs: at(0) };
+  if (form === 5) {
+    const [keepUs, keptUs, keepTokens] = [at(0), at(1), at(2)];
+    const shape = { kind: "sliding-window-log", limit: keepTokens, periodUs: keepUs } as const;
+    return { ...logOfRuns(shape, numbers.slice(3), keptUs), keptUs };
+  }
   return {
     kind: "token-bucket",
     level: at(0),
@@ -34,15 +55,51 @@ export function stateOfStored({ form, numbers }: StoredValue): BucketState {
 
 /** Reads the bytes of a stored value. */
 export function unpackStored(bytes: Buffer): StoredValue {
+  const form = bytes.length > 0 ? bytes.readUInt8(0) : 0;
+  if (form === 5 && bytes.length >= LOG_HEAD && (bytes.length - LOG_HEAD) % 8 === 0) return unpackLog(bytes);
   if (bytes.length % 8 !== 1) throw new Error(`A stored value of ${bytes.length} bytes: ${bytes.toString("hex")}`);
   const numbers = Array.from({ length: (bytes.length - 1) / 8 }, (_, index) => bytes.readDoubleLE(1 + 8 * index));
-  return { form: bytes.readUInt8(0), numbers };
+  return { form, numbers };
+}
+
+/** What stands before the runs of a log: its form, three doubles, two short numbers. */
+const LOG_HEAD = 29;
+
+/** The head's numbers without what only serves to read the runs, then time and tokens of each run. */
+function unpackLog(bytes: Buffer): StoredValue {
+  const [keepUs, keptUs, newestUs] = [1, 9, 17].map((at) => bytes.readDoubleLE(at)) as [number, number, number];
+  const [keepTokens, base] = [bytes.readUInt16LE(25), bytes.readUInt16LE(27)];
+  const numbers = [keepUs, keptUs, keepTokens];
+  let before = base;
+  for (let at = LOG_HEAD; at < bytes.length; at += 8) {
+    const behindUs = (newestUs - bytes.readUIntLE(at, 6)) % 2 ** 48;
+    const count = bytes.readUInt16LE(at + 6);
+    numbers.push(newestUs - behindUs, (count - before + 2 ** 16) % 2 ** 16);
+    before = count;
+  }
+  return { form: 5, numbers };
 }
 
 /** The bytes of a stored value. */
 export function packStored({ form, numbers }: StoredValue): Buffer {
+  if (form === 5) return packLog(numbers);
   const bytes = Buffer.alloc(1 + 8 * numbers.length);
   bytes.writeUInt8(form, 0);
   for (const [index, number] of numbers.entries()) bytes.writeDoubleLE(number, 1 + 8 * index);
+  return bytes;
+}
+
+function packLog([keepUs = 0, keptUs = 0, keepTokens = 0, ...runs]: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(LOG_HEAD + 4 * runs.length);
+  bytes.writeUInt8(5, 0);
+  for (const [index, number] of [keepUs, keptUs, runs.at(-2) ?? keptUs].entries())
+    bytes.writeDoubleLE(number, 1 + 8 * index);
+  bytes.writeUInt16LE(keepTokens, 25);
+  let count = 0;
+  for (let i = 0; i < runs.length; i += 2) {
+    count += runs[i + 1] as number;
+    bytes.writeUIntLE((runs[i] as number) % 2 ** 48, LOG_HEAD + 4 * i, 6);
+    bytes.writeUInt16LE(count % 2 ** 16, LOG_HEAD + 4 * i + 6);
+  }
   return bytes;
 }

@@ -40,7 +40,7 @@ describe("the model test finds a script in which", () => {
     const openStore = await TimedRedisStore.load(client, mistaken(twin));
     const { failure, steps } = await runModel({
       name: mistake,
-      setups: setups("token-bucket"),
+      setups: setups(twin.algorithm ?? "token-bucket"),
       plans: { leases: twin.leases, moods: ["busy", "idle", "backward"] },
       open: () => openTimed(openStore),
       steps: MOST_STEPS,

@@ -1,7 +1,11 @@
+import type { AlgorithmName } from "../../packages/spillway/src/algorithms/bucket.ts";
+
 /** A script with one mistake in it, which the model test must find. */
 export interface Twin {
   readonly mistake: string;
   readonly leases: boolean;
+  /** Where it can be found. Left out: among token buckets. */
+  readonly algorithm?: AlgorithmName;
   /** Text of a shipped script, and what stands there instead. */
   readonly edits: readonly (readonly [shipped: string, instead: string])[];
 }
@@ -84,5 +88,47 @@ export const TWINS: readonly Twin[] = [
     mistake: "an ask is served in part",
     leases: false,
     edits: [["level = level - served * cost_units", "level = math.max(0, level - (ARGV[6] + 0) * cost_units)"]],
+  },
+  {
+    mistake: "an estimate is rounded down",
+    leases: false,
+    algorithm: "sliding-window-counter",
+    edits: [["return ceil(product / divisor) end", "return floor(product / divisor) end"]],
+  },
+  {
+    mistake: "a window that is two periods old still counts",
+    leases: false,
+    algorithm: "sliding-window-counter",
+    edits: [["if windows == 1 then return", "if windows >= 1 then return"]],
+  },
+  {
+    mistake: "a token counts for a microsecond more than its period",
+    leases: false,
+    algorithm: "sliding-window-log",
+    edits: [["log_run_after(log, 0, now_us - keep_us)", "log_run_after(log, 0, now_us - keep_us - 1)"]],
+  },
+  {
+    mistake: "a shorter period forgets what a longer one still counts",
+    leases: false,
+    algorithm: "sliding-window-log",
+    edits: [["if period_us >= keep_us or now_us - kept_us >= keep_us then", "if period_us > 0 then"]],
+  },
+  {
+    mistake: "a longer period that is over is kept for good",
+    leases: false,
+    algorithm: "sliding-window-log",
+    edits: [["if period_us >= keep_us or now_us - kept_us >= keep_us then", "if period_us >= keep_us then"]],
+  },
+  {
+    mistake: "tokens of the future stay there when the clock goes back",
+    leases: false,
+    algorithm: "sliding-window-log",
+    edits: [["if log.length > 0 and newest_us > now_us then", "if log.length < 0 then"]],
+  },
+  {
+    mistake: "tokens of one instant stand in two runs",
+    leases: false,
+    algorithm: "sliding-window-log",
+    edits: [["us == now_us and log.length - 1 or log.length", "log.length"]],
   },
 ];

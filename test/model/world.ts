@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { algorithmOf } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { type Policy, resolvePolicy } from "../../packages/spillway/src/policy.ts";
+import { refusedCosts } from "../../packages/spillway/src/stores/refused-costs.ts";
 import type {
   BucketAddress,
   LeaseReport,
@@ -123,7 +124,7 @@ export class World {
 
   async take(call: TakeCall): Promise<TakeReply> {
     const reply = await this.store.take(call);
-    this.#compare(reply, this.model.take(call, reply.nowUs));
+    this.#compare(reply, this.model.take(call, reply.nowUs), call.buckets, refusedCosts(call, reply.served));
     for (const [index, reading] of reply.buckets.entries()) {
       const { key, policy } = call.buckets[index] as BucketAddress;
       if (reading.kind === "state" && reading.lease !== undefined && reading.lease.tokens > 0)
@@ -134,13 +135,13 @@ export class World {
 
   async peek(addresses: readonly BucketAddress[]): Promise<void> {
     const reply = await this.store.peek(addresses);
-    this.#compare(reply, this.model.peek(addresses, reply.nowUs));
+    this.#compare(reply, this.model.peek(addresses, reply.nowUs), addresses);
   }
 
   async adjust(address: BucketAddress, tokens: number): Promise<void> {
     const adjustments = [{ ...address, tokens }];
     const reply = await this.store.adjust(adjustments);
-    this.#compare(reply, this.model.adjust(adjustments, reply.nowUs));
+    this.#compare(reply, this.model.adjust(adjustments, reply.nowUs), adjustments);
   }
 
   /** A reset tells no time, but where the clock stands still a peek after it does. */
@@ -150,11 +151,18 @@ export class World {
     this.model.reset([address], nowUs);
   }
 
-  #compare(reply: PeekReply | TakeReply, expected: ModelReply): void {
+  #compare(
+    reply: PeekReply | TakeReply,
+    expected: ModelReply,
+    addresses: readonly BucketAddress[],
+    costs: readonly (readonly number[])[] = [],
+  ): void {
+    const tell = (reading: Parameters<typeof told>[0], i: number): ReturnType<typeof told> =>
+      told(reading, (addresses[i] as BucketAddress).policy.shape, costs[i] ?? []);
     const served = "served" in reply ? reply.served : undefined;
     assert.deepEqual(
-      { buckets: reply.buckets.map(told), served },
-      { buckets: expected.buckets.map(told), served: expected.served },
+      { buckets: reply.buckets.map(tell), served },
+      { buckets: expected.buckets.map(tell), served: expected.served },
     );
   }
 

@@ -1,4 +1,5 @@
 import { ALGORITHM_NAMES, type AlgorithmName, algorithmOf, type BucketShape } from "./algorithms/bucket.ts";
+import { LARGEST_LOG } from "./algorithms/sliding-window-log.ts";
 import { tokenBucketShape } from "./algorithms/token-bucket.ts";
 import { type Duration, durationUs } from "./duration.ts";
 import { invalidOption, show } from "./errors.ts";
@@ -11,7 +12,7 @@ export type StoreFailureMode = "backstop" | "open" | "closed";
 export interface PolicyOptions {
   /** 1 to 64 of `a-z`, `0-9` and `-`. Part of the store's key: two policies of one name share their buckets. */
   readonly name: string;
-  /** Tokens per period: a whole number from 1 to 10^12. */
+  /** Tokens per period: a whole number from 1 to 10^12, to 10,000 for a `"sliding-window-log"`. */
   readonly limit: number;
   /** From 1 ms to 366 days. */
   readonly period: Duration;
@@ -61,7 +62,7 @@ export function resolvePolicy(options: unknown, at: string): Policy {
     throw invalidOption(`${at}.name`, "1 to 64 characters of a-z, 0-9 and -", name);
   if (!isOneOf(ALGORITHM_NAMES, algorithm))
     throw invalidOption(`${at}.algorithm`, `one of ${ALGORITHM_NAMES.map(show).join(", ")}`, algorithm);
-  requireLimit(limit, `${at}.limit`);
+  requireLimit(limit, `${at}.limit`, algorithm);
   const periodUs = durationUs(given.period, `${at}.period`, 1, 366 * DAY_MS);
   if (given.onStoreFailure !== undefined) requireFailureMode(given.onStoreFailure, `${at}.onStoreFailure`);
   const shape = shapeOf(algorithm, limit, periodUs, burst, given.windowStart, at);
@@ -88,18 +89,26 @@ function shapeOf(
   if (algorithm === "token-bucket") {
     if (windowStart !== undefined) throw invalidOption(`${at}.windowStart`, "left out for a token bucket", windowStart);
     const capacity = burst ?? limit;
-    requireLimit(capacity, `${at}.burst`);
+    requireLimit(capacity, `${at}.burst`, algorithm);
     return tokenBucketShape(limit, periodUs, capacity);
   }
   if (burst !== undefined) throw invalidOption(`${at}.burst`, "left out for a window", burst);
+  if (algorithm !== "fixed-window") {
+    if (windowStart !== undefined)
+      throw invalidOption(`${at}.windowStart`, "left out for a sliding window", windowStart);
+    return { kind: algorithm, limit, periodUs };
+  }
   if (windowStart !== undefined && windowStart !== "first-request" && windowStart !== "aligned")
     throw invalidOption(`${at}.windowStart`, 'one of "first-request", "aligned"', windowStart);
   return { kind: algorithm, limit, periodUs, aligned: windowStart === "aligned" };
 }
 
-function requireLimit(value: unknown, option: string): asserts value is number {
-  if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > LARGEST_LIMIT)
-    throw invalidOption(option, `a whole number from 1 to ${LARGEST_LIMIT}`, value);
+function requireLimit(value: unknown, option: string, algorithm: AlgorithmName): asserts value is number {
+  const isLog = algorithm === "sliding-window-log";
+  const most = isLog ? LARGEST_LOG : LARGEST_LIMIT;
+  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most) return;
+  const why = isLog ? " for a sliding-window-log, which keeps the time of each token" : "";
+  throw invalidOption(option, `a whole number from 1 to ${most}${why}`, value);
 }
 
 /** @throws SpillwayError unless `value` is a failure mode. */

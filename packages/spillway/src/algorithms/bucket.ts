@@ -1,20 +1,33 @@
 import { type FixedWindowShape, type FixedWindowState, fixedWindow } from "./fixed-window.ts";
+import {
+  type SlidingWindowCounterShape,
+  type SlidingWindowCounterState,
+  slidingWindowCounter,
+} from "./sliding-window-counter.ts";
+import { type SlidingWindowLogShape, type SlidingWindowLogState, slidingWindowLog } from "./sliding-window-log.ts";
 import { type TokenBucketShape, type TokenBucketState, tokenBucket } from "./token-bucket.ts";
 
 /** A policy's way of counting, as integers. */
-export type BucketShape = TokenBucketShape | FixedWindowShape;
+export type BucketShape = TokenBucketShape | FixedWindowShape | SlidingWindowCounterShape | SlidingWindowLogShape;
 /** What a store keeps for one policy and one key. */
-export type BucketState = TokenBucketState | FixedWindowState;
+export type BucketState = TokenBucketState | FixedWindowState | SlidingWindowCounterState | SlidingWindowLogState;
 /** The name of a way of counting, as policies and store keys spell it. */
 export type AlgorithmName = BucketShape["kind"];
 
 const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm<BucketShape, BucketState>>> = {
   "token-bucket": tokenBucket,
   "fixed-window": fixedWindow,
+  "sliding-window-counter": slidingWindowCounter,
+  "sliding-window-log": slidingWindowLog,
 };
 
 /** The names of all algorithms. */
-export const ALGORITHM_NAMES: readonly AlgorithmName[] = ["token-bucket", "fixed-window"];
+export const ALGORITHM_NAMES: readonly AlgorithmName[] = [
+  "token-bucket",
+  "fixed-window",
+  "sliding-window-counter",
+  "sliding-window-log",
+];
 
 /** The arithmetic behind a shape. Give it only states that the same algorithm opened. */
 export function algorithmOf(shape: BucketShape): Algorithm<BucketShape, BucketState> {
@@ -24,6 +37,12 @@ export function algorithmOf(shape: BucketShape): Algorithm<BucketShape, BucketSt
 /** A copy of a bucket that shares nothing with the original. */
 export function copyOf(state: BucketState): BucketState {
   return ALGORITHMS[state.kind].copy(state);
+}
+
+/** What a reply tells of a bucket to callers who were refused `costs`: it shares nothing with the original. */
+export function summaryOf(state: BucketState, shape: BucketShape, costs: readonly number[]): BucketState {
+  const algorithm = ALGORITHMS[state.kind];
+  return algorithm.summary?.(state, shape, costs) ?? algorithm.copy(state);
 }
 
 /**
@@ -48,10 +67,17 @@ export interface Algorithm<Shape, State> {
   reset(state: State, shape: Shape): void;
   /** Time until `cost` fits if nobody else takes anything: 0 when it does, `Infinity` when it never can. */
   waitUs(state: State, shape: Shape, cost: number, nowUs: number): number;
+  /** Whether `waitUs` is the earliest time for a cost; else it is some later one. Left out: always. */
+  knowsWait?(state: State, shape: Shape, cost: number): boolean;
   /** Whole tokens that can be taken now. */
   remaining(state: State, shape: Shape): number;
   /** How long the stored state matters. */
   expiryMs(state: State, shape: Shape, nowUs: number): number;
   /** The most that one request can cost. */
   capacity(shape: Shape): number;
+  /**
+   * A copy that is small whatever the limit, and from which all that a decision tells can still be worked out: for `costs`, and
+   * for those who took what is newest in it. Left out: the copy is.
+   */
+  summary?(state: State, shape: Shape, costs: readonly number[]): State;
 }

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { Algorithm } from "./bucket.ts";
 
 /** A token bucket policy before anything is reduced or rounded. */
 export interface Rate {
@@ -52,11 +53,86 @@ export class ExactBucket {
   }
 }
 
+/** A bucket of any way of counting, with the clock that it lives by. */
+export class Counted<Shape, State> {
+  readonly #algorithm: Algorithm<Shape, State>;
+  shape: Shape;
+  nowUs: number;
+  readonly state: State;
+
+  constructor(algorithm: Algorithm<Shape, State>, shape: Shape, nowUs: number = START_US) {
+    this.#algorithm = algorithm;
+    this.shape = shape;
+    this.nowUs = nowUs;
+    this.state = algorithm.open(shape, nowUs);
+  }
+
+  at(nowUs: number): this {
+    this.nowUs = nowUs;
+    this.#algorithm.advance(this.state, this.shape, nowUs);
+    return this;
+  }
+
+  after(us: number): this {
+    return this.at(this.nowUs + us);
+  }
+
+  under(shape: Shape): this {
+    this.shape = shape;
+    return this.after(0);
+  }
+
+  take(cost: number): boolean {
+    if (!this.#algorithm.fits(this.state, this.shape, cost)) return false;
+    this.#algorithm.charge(this.state, this.shape, cost);
+    return true;
+  }
+
+  /** How many of equal asks, one after another, are admitted. */
+  takeEach(asks: number): number {
+    let admitted = 0;
+    for (let i = 0; i < asks; i++) if (this.take(1)) admitted++;
+    return admitted;
+  }
+
+  adjust(tokens: number): void {
+    this.#algorithm.adjust(this.state, this.shape, tokens);
+  }
+
+  reset(): void {
+    this.#algorithm.reset(this.state, this.shape);
+  }
+
+  waitUs(cost: number): number {
+    return this.#algorithm.waitUs(this.state, this.shape, cost, this.nowUs);
+  }
+
+  /** Whether a cost would fit, `us` from now, if nobody came meanwhile. */
+  fitsAfter(us: number, cost: number): boolean {
+    const later = this.#algorithm.copy(this.state);
+    this.#algorithm.advance(later, this.shape, this.nowUs + us);
+    return this.#algorithm.fits(later, this.shape, cost);
+  }
+
+  get remaining(): number {
+    return this.#algorithm.remaining(this.state, this.shape);
+  }
+
+  get expiryMs(): number {
+    return this.#algorithm.expiryMs(this.state, this.shape, this.nowUs);
+  }
+}
+
+/** Fractions from 0 to `most`, evenly: `fc.double` would give next to nothing but the smallest. */
+export function anyPartUpTo(most: number): fc.Arbitrary<number> {
+  return fc.nat(2 ** 30).map((part) => (part / 2 ** 30) * most);
+}
+
 /** Whole numbers from `least` to `most`, each power of two as likely as the next, both ends among them. */
 export function anyScale(least: number, most: number): fc.Arbitrary<number> {
-  const spread = fc
-    .double({ min: 0, max: 1, noNaN: true })
-    .map((part) => Math.min(most, Math.max(least, Math.round((least + 1) * ((most + 1) / (least + 1)) ** part - 1))));
+  const spread = anyPartUpTo(1).map((part) =>
+    Math.min(most, Math.max(least, Math.round((least + 1) * ((most + 1) / (least + 1)) ** part - 1))),
+  );
   return fc.oneof({ weight: 1, arbitrary: fc.constantFrom(least, most) }, { weight: 9, arbitrary: spread });
 }
 

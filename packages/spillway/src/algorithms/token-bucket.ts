@@ -42,7 +42,7 @@ const LONGEST_EXPIRY_MS = 100 * 365 * 86_400_000;
 /**
  * `limit` tokens per `periodUs`, holding up to `burst`. The rate is exact where burst x period fits 2^53 after reduction;
  * elsewhere a tick of several microseconds makes it fit, and the rate is low by less than burst / (2^53 - 1 - burst) of
- * itself.
+ * itself; a bucket then holds by less than one tick's refill more than exact arithmetic gives it.
  */
 export function tokenBucketShape(limit: number, periodUs: number, burst: number): TokenBucketShape {
   const divisor = greatestCommonDivisor(limit, periodUs);

@@ -4,6 +4,7 @@ import { allowed, refused, statusOf } from "../decide.ts";
 import type { Decision, DecisionSource, PolicyStatus } from "../decision.ts";
 import type { Policy, StoreFailureMode } from "../policy.ts";
 import type { PolicySet } from "../policy-set.ts";
+import { type WindowShape, windowShare, windowShareOf } from "./window-share.ts";
 
 /** What one key has left of this process's share while the store cannot answer, and what went in on it. */
 export interface BackstopBuckets {
@@ -29,9 +30,7 @@ export function backstopPolicy(policy: Policy, replicas: number): Policy {
 }
 
 function backstopShape({ shape, limit, periodUs }: Policy, replicas: number): BucketShape {
-  // Windows of a share begin with its first use: the clock that aligned windows follow is the store's.
-  if (shape.kind === "fixed-window")
-    return { ...shape, aligned: false, limit: Math.max(1, Math.floor(limit / replicas)) };
+  if (shape.kind !== "token-bucket") return windowShare(shape, replicas);
   return tokenBucketShape(limit, periodUs * replicas, Math.max(1, shape.burst / replicas));
 }
 
@@ -54,32 +53,30 @@ export class Backstop {
    * @param decidedMs when the key was last decided for; minus infinity when nothing is known of it.
    */
   open(set: PolicySet, decidedMs: number, view: LastView | undefined, nowMs: number): BackstopBuckets {
+    const nowUs = Math.floor(nowMs * 1000);
     const states = set.policies.map((policy, i) => {
       const share = this.#shareOf(policy);
-      const state = algorithmOf(share.shape).open(share.shape, Math.floor(nowMs * 1000));
-      if (state.kind !== "token-bucket") this.#startWindow(state, policy, share, view?.states[i], view, nowMs);
-      else if (policy.shape.kind === "token-bucket" && (nowMs - decidedMs) * 1000 < policy.shape.fullUs)
-        state.level = 0;
+      const seen = this.#startOfWindow(policy, share, view?.states[i], view, nowUs);
+      if (seen !== undefined) return seen;
+      const state = algorithmOf(share.shape).open(share.shape, nowUs);
+      if (state.kind === "token-bucket" && policy.shape.kind === "token-bucket")
+        if ((nowMs - decidedMs) * 1000 < policy.shape.fullUs) state.level = 0;
       return state;
     });
     return { states, admitted: states.map(() => 0) };
   }
 
-  #startWindow(
-    state: BucketState,
-    policy: Policy,
+  #startOfWindow(
+    { shape }: Policy,
     share: Policy,
     seen: BucketState | undefined,
     view: LastView | undefined,
-    nowMs: number,
-  ): void {
-    if (view === undefined || state.kind !== "fixed-window") return;
-    if (seen?.kind !== "fixed-window" || policy.shape.kind !== "fixed-window") return;
-    const restUs = seen.startUs + policy.periodUs - view.storeUs - (nowMs - view.seenMs) * 1000;
-    if (restUs <= 0) return;
-    state.startUs -= Math.floor(policy.periodUs - restUs);
-    const left = Math.floor(algorithmOf(policy.shape).remaining(seen, policy.shape) / this.#replicas());
-    state.used = Math.max(0, share.capacity - left);
+    nowUs: number,
+  ): BucketState | undefined {
+    if (view === undefined || seen === undefined || seen.kind === "token-bucket") return undefined;
+    if (seen.kind !== shape.kind || share.shape.kind === "token-bucket") return undefined;
+    const aheadUs = view.storeUs - Math.round(view.seenMs * 1000);
+    return windowShareOf(seen, shape as WindowShape, share.shape, this.#replicas(), aheadUs, nowUs);
   }
 
   /** @param buckets of this key, as `open` made them. */
@@ -110,8 +107,8 @@ export class Backstop {
       const admitted = buckets.admitted[i] as number;
       if (this.#modeOf(set.policies[i] as Policy) === "open")
         return Math.min(admitted, (set.policies[i] as Policy).capacity);
-      if (state.kind === "fixed-window") return Math.min(state.used, admitted);
-      const left = shape.kind === "token-bucket" ? state.level / shape.unitsPerToken : 0;
+      const isBucket = state.kind === "token-bucket" && shape.kind === "token-bucket";
+      const left = isBucket ? state.level / shape.unitsPerToken : algorithmOf(shape).remaining(state, shape);
       return Math.max(0, Math.min(admitted, Math.ceil(capacity - left)));
     });
   }

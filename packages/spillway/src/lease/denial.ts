@@ -44,7 +44,11 @@ export class Denial {
     const elapsedUs = this.#elapsedUs(nowMs);
     if (elapsedUs < 0 || elapsedUs >= LONGEST_TRUST_MS * 1000) return undefined;
     let refuses = false;
-    for (let i = 0; i < costs.length; i++) if (this.#waitUs(i, costs[i] as number) > elapsedUs) refuses = true;
+    for (let i = 0; i < costs.length; i++) {
+      if (this.#waitUs(i, costs[i] as number) <= elapsedUs) continue;
+      if (!this.#knowsWait(i, costs[i] as number)) return undefined;
+      refuses = true;
+    }
     if (!refuses) return undefined;
     return refused(key, costs, this.statuses(costs, nowMs), "denial-cache");
   }
@@ -64,6 +68,11 @@ export class Denial {
     const { shape } = this.#set.policies[index] as Policy;
     const waitUs = algorithmOf(shape).waitUs(this.#states[index] as BucketState, shape, cost, this.#storeUs);
     return cost > 0 ? Math.max(waitUs, this.#leastWaitMs * 1000) : 0;
+  }
+
+  #knowsWait(index: number, cost: number): boolean {
+    const { shape } = this.#set.policies[index] as Policy;
+    return algorithmOf(shape).knowsWait?.(this.#states[index] as BucketState, shape, cost) ?? true;
   }
 
   /** Time passes in a status without the bucket being touched: what it told comes nearer. */

@@ -1,8 +1,9 @@
 import { LRUCache } from "lru-cache";
-import { algorithmOf, type BucketState, copyOf } from "../algorithms/bucket.ts";
+import { algorithmOf, type BucketState, copyOf, summaryOf } from "../algorithms/bucket.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { requireObject, requireWhole } from "../options.ts";
 import type { Policy } from "../policy.ts";
+import { refusedCosts } from "./refused-costs.ts";
 import type {
   Adjustment,
   BucketAddress,
@@ -54,7 +55,9 @@ class InMemoryStore implements MemoryStore {
 
   async take(call: TakeCall): Promise<TakeReply> {
     const reply = this.takeNow(call);
-    return { ...reply, buckets: reply.buckets.map(detached) };
+    const costs = refusedCosts(call, reply.served);
+    const buckets = reply.buckets.map((reading, i) => detached(reading, call.buckets[i] as TakeBucket, costs[i] ?? []));
+    return { ...reply, buckets };
   }
 
   /** The states in the reply are the live ones: read them before the next call. */
@@ -83,7 +86,7 @@ class InMemoryStore implements MemoryStore {
     const buckets = adjustments.map((adjustment): BucketReading => {
       const { state, shape } = this.#open(adjustment, nowUs);
       algorithmOf(shape).adjust(state, shape, adjustment.tokens);
-      return { kind: "state", state: copyOf(state), lease: undefined };
+      return { kind: "state", state: summaryOf(state, shape, []), lease: undefined };
     });
     return { nowUs, buckets };
   }
@@ -133,6 +136,6 @@ class InMemoryStore implements MemoryStore {
   }
 }
 
-function detached(reading: BucketReading): BucketReading {
-  return reading.kind === "fault" ? reading : { ...reading, state: copyOf(reading.state) };
+function detached(reading: BucketReading, { policy }: TakeBucket, costs: readonly number[]): BucketReading {
+  return reading.kind === "fault" ? reading : { ...reading, state: summaryOf(reading.state, policy.shape, costs) };
 }

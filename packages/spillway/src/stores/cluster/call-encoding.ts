@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { algorithmOf, type BucketShape } from "../../algorithms/bucket.ts";
+import { LARGEST_LOG } from "../../algorithms/sliding-window-log.ts";
 import type { Policy } from "../../policy.ts";
 import type { Adjustment, AskRun, BucketAddress, LeaseReport, TakeBucket, TakeCall } from "../store.ts";
 import { readList, readNumber, readText, readWhole, strange } from "./wire-reading.ts";
@@ -53,6 +54,9 @@ function encodePolicy({ name, limit, periodUs, shape }: Policy): unknown[] {
       return [...head, shape.unitsPerToken, shape.unitsPerTick, shape.tickUs, shape.burst, shape.fullUs];
     case "fixed-window":
       return [...head, shape.limit, shape.periodUs, shape.aligned ? 1 : 0];
+    case "sliding-window-counter":
+    case "sliding-window-log":
+      return [...head, shape.limit, shape.periodUs];
   }
 }
 
@@ -158,6 +162,16 @@ function reviveShape(kind: unknown, numbers: readonly unknown[]): BucketShape {
         limit: readWhole(limit, "the limit of a window", 1),
         periodUs: readWhole(periodUs, "the period of a window", 1),
         aligned: readWhole(aligned, "the alignment of a window", 0, 1) === 1,
+      };
+    }
+    case "sliding-window-counter":
+    case "sliding-window-log": {
+      const [limit, periodUs] = readList(numbers, "a sliding window", 2);
+      const most = kind === "sliding-window-log" ? LARGEST_LOG : Number.MAX_SAFE_INTEGER;
+      return {
+        kind,
+        limit: readWhole(limit, "the limit of a window", 1, most),
+        periodUs: readWhole(periodUs, "the period of a window", 1),
       };
     }
     default:

@@ -85,12 +85,18 @@ async function perform({ store, processes }: Served, method: string, args: unkno
   switch (method) {
     case GREETING:
       return true;
-    case "take":
-      return encodeTakeReply(store.takeNow(reviveTake(args)));
-    case "peek":
-      return encodePeekReply(await store.peek(reviveAddresses(args)));
-    case "adjust":
-      return encodePeekReply(await store.adjust(reviveAdjustments(args)));
+    case "take": {
+      const call = reviveTake(args);
+      return encodeTakeReply(store.takeNow(call), call);
+    }
+    case "peek": {
+      const addresses = reviveAddresses(args);
+      return encodePeekReply(await store.peek(addresses), addresses);
+    }
+    case "adjust": {
+      const adjustments = reviveAdjustments(args);
+      return encodePeekReply(await store.adjust(adjustments), adjustments);
+    }
     case "reset":
       await store.reset(reviveAddresses(args));
       return true;

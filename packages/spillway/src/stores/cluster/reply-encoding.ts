@@ -1,5 +1,7 @@
-import type { BucketState } from "../../algorithms/bucket.ts";
+import { algorithmOf, type BucketShape, type BucketState } from "../../algorithms/bucket.ts";
+import { logOfRuns, wireRuns } from "../../algorithms/sliding-window-log.ts";
 import { SpillwayError, type SpillwayErrorCode, show } from "../../errors.ts";
+import { refusedCosts } from "../refused-costs.ts";
 import type { BucketAddress, BucketReading, LeaseGrant, PeekReply, TakeCall, TakeReply } from "../store.ts";
 import { readList, readNumber, readText, readWhole, strange } from "./wire-reading.ts";
 
@@ -13,18 +15,24 @@ export type WirePeekReply = readonly [nowUs: number, buckets: readonly WireReadi
 export type WireTakeReply = readonly [...WirePeekReply, served: readonly number[]];
 
 /** Must be called before anything else uses the store: the states of a reply may be the live ones. */
-export function encodeTakeReply({ nowUs, buckets, served }: TakeReply): WireTakeReply {
-  return [nowUs, buckets.map(encodeReading), served];
+export function encodeTakeReply({ nowUs, buckets, served }: TakeReply, call: TakeCall): WireTakeReply {
+  const costs = refusedCosts(call, served);
+  return [nowUs, buckets.map((reading, i) => encodeReading(reading, call.buckets[i], costs[i])), served];
 }
 
 /** As {@link encodeTakeReply}. */
-export function encodePeekReply({ nowUs, buckets }: PeekReply): WirePeekReply {
-  return [nowUs, buckets.map(encodeReading)];
+export function encodePeekReply({ nowUs, buckets }: PeekReply, addresses: readonly BucketAddress[]): WirePeekReply {
+  return [nowUs, buckets.map((reading, i) => encodeReading(reading, addresses[i]))];
 }
 
-function encodeReading(reading: BucketReading): WireReading {
+function encodeReading(
+  reading: BucketReading,
+  address: BucketAddress | undefined,
+  costs: readonly number[] = [],
+): WireReading {
   if (reading.kind === "fault") return [reading.error.code, reading.error.message];
-  const state = encodeState(reading.state);
+  const { shape } = (address as BucketAddress).policy;
+  const state = encodeState(algorithmOf(shape).summary?.(reading.state, shape, costs) ?? reading.state);
   if (reading.lease === undefined) return [state];
   const { id, tokens, contended } = reading.lease;
   return [state, [id, tokens, contended ? 1 : 0]];
@@ -40,6 +48,10 @@ function encodeState(state: BucketState): number[] {
     }
     case "fixed-window":
       return [state.startUs, state.used];
+    case "sliding-window-counter":
+      return [state.startUs, state.previous, state.current];
+    case "sliding-window-log":
+      return wireRuns(state);
   }
 }
 
@@ -55,48 +67,62 @@ export function reviveTakeReply(wire: unknown, { buckets, runs }: TakeCall): Tak
 
 /** @throws SpillwayError as {@link reviveTakeReply}. */
 export function revivePeekReply(wire: unknown, addresses: readonly BucketAddress[]): PeekReply {
-  const [nowUs, readings] = readList(wire, "a reply", 2);
+  const [time, readings] = readList(wire, "a reply", 2);
   const list = readList(readings, "the buckets of a reply", addresses.length);
-  return {
-    nowUs: readWhole(nowUs, "the time", 1),
-    buckets: addresses.map(({ policy }, i) => reviveReading(list[i], policy.shape.kind)),
-  };
+  const nowUs = readWhole(time, "the time", 1);
+  return { nowUs, buckets: addresses.map(({ policy }, i) => reviveReading(list[i], policy.shape, nowUs)) };
 }
 
-function reviveReading(wire: unknown, kind: BucketState["kind"]): BucketReading {
+function reviveReading(wire: unknown, shape: BucketShape, nowUs: number): BucketReading {
   const [first, second] = readList(wire, "a reading");
   if (typeof first === "string") return { kind: "fault", error: reviveError(first, second) };
   return {
     kind: "state",
-    state: reviveState(kind, first),
+    state: reviveState(shape, first, nowUs),
     lease: second === undefined ? undefined : reviveLease(second),
   };
 }
 
-function reviveState(kind: BucketState["kind"], wire: unknown): BucketState {
+function reviveState(shape: BucketShape, wire: unknown, nowUs: number): BucketState {
+  const { kind } = shape;
   const list = readList(wire, "a state");
-  if (list.length !== LENGTHS[kind].short && list.length !== LENGTHS[kind].whole)
-    throw strange(`a ${kind} of ${list.length} numbers`);
-  const at = (index: number): number =>
-    index < list.length ? readNumber(list[index], "a number of a state", -Number.MAX_SAFE_INTEGER) : 0;
-  if (kind === "fixed-window") return { kind, startUs: at(0), used: at(1) };
-  return {
-    kind,
-    level: at(0),
-    timeUs: at(1),
-    unitsPerToken: at(2),
-    fullUs: at(3),
-    older: { tokens: at(4), id: at(5), deathUs: at(6) },
-    newer: { tokens: at(7), id: at(8), deathUs: at(9) },
-    demand: at(10),
-  };
+  if (!hasLengthOf(kind, list.length)) throw strange(`a ${kind} of ${list.length} numbers`);
+  const numbers = list.map((number) => readNumber(number, "a number of a state", -Number.MAX_SAFE_INTEGER));
+  const at = (index: number): number => numbers[index] ?? 0;
+  switch (kind) {
+    case "fixed-window":
+      return { kind, startUs: at(0), used: at(1) };
+    case "sliding-window-counter":
+      return { kind, startUs: at(0), previous: at(1), current: at(2), nowUs };
+    case "sliding-window-log":
+      return logOfRuns(shape, numbers, nowUs);
+    case "token-bucket":
+      return {
+        kind,
+        level: at(0),
+        timeUs: at(1),
+        unitsPerToken: at(2),
+        fullUs: at(3),
+        older: { tokens: at(4), id: at(5), deathUs: at(6) },
+        newer: { tokens: at(7), id: at(8), deathUs: at(9) },
+        demand: at(10),
+      };
+  }
 }
 
-/** How many numbers make a state: where nothing was ever leased, and else. */
-const LENGTHS: Readonly<Record<BucketState["kind"], { readonly short: number; readonly whole: number }>> = {
-  "token-bucket": { short: 4, whole: 11 },
-  "fixed-window": { short: 2, whole: 2 },
-};
+/** Whether so many numbers make a state. A token bucket has the short form where nothing was ever leased. */
+function hasLengthOf(kind: BucketState["kind"], length: number): boolean {
+  switch (kind) {
+    case "fixed-window":
+      return length === 2;
+    case "sliding-window-counter":
+      return length === 3;
+    case "sliding-window-log":
+      return length % 2 === 0;
+    case "token-bucket":
+      return length === 4 || length === 11;
+  }
+}
 
 function reviveLease(wire: unknown): LeaseGrant {
   const [id, tokens, contended] = readList(wire, "a lease", 3);

@@ -1,4 +1,5 @@
-import type { BucketState } from "../../algorithms/bucket.ts";
+import type { BucketShape, BucketState } from "../../algorithms/bucket.ts";
+import { logOfRuns, type SlidingWindowLogShape } from "../../algorithms/sliding-window-log.ts";
 import type { Escrow, TokenBucketShape } from "../../algorithms/token-bucket.ts";
 import { SpillwayError, show } from "../../errors.ts";
 import type { Policy } from "../../policy.ts";
@@ -51,7 +52,9 @@ export function decodeTake(reply: unknown, call: TakeCall, keys: readonly string
   const { length } = call.buckets;
   if (length > 1 && length === call.runs.length && reader.length < 1 + 3 * length) return decodeShort(reader, call);
   const nowUs = instant(reader);
-  const buckets = call.buckets.map(({ policy, report }, i) => reading(reader, policy, keys[i] as string, report));
+  const buckets = call.buckets.map(({ policy, report }, i) =>
+    reading(reader, policy, keys[i] as string, report, nowUs),
+  );
   const served = call.runs.map(({ count }) => servedOf(reader, count));
   reader.end();
   return { nowUs, buckets, served };
@@ -82,7 +85,7 @@ function servedOf(reader: ReplyReader, count: number): number {
 export function decodePeek(reply: unknown, addresses: readonly BucketAddress[], keys: readonly string[]): PeekReply {
   const reader = new ReplyReader(reply);
   const nowUs = instant(reader);
-  const buckets = addresses.map(({ policy }, i) => reading(reader, policy, keys[i] as string, undefined));
+  const buckets = addresses.map(({ policy }, i) => reading(reader, policy, keys[i] as string, undefined, nowUs));
   reader.end();
   return { nowUs, buckets };
 }
@@ -103,22 +106,68 @@ function instant(reader: ReplyReader): number {
   return nowUs;
 }
 
-function reading(reader: ReplyReader, policy: Policy, key: string, report: LeaseReport | undefined): BucketReading {
+function reading(
+  reader: ReplyReader,
+  { name, shape }: Policy,
+  key: string,
+  report: LeaseReport | undefined,
+  nowUs: number,
+): BucketReading {
   const flag = reader.integer();
   const a = reader.integer();
   const b = reader.integer();
   if (flag === -1 && (a === 1 || a === 2)) return { kind: "fault", error: unreadable(key, a) };
-  if (policy.shape.kind === "fixed-window" && flag === 0 && a >= 0)
-    return { kind: "state", state: { kind: "fixed-window", used: a, startUs: b }, lease: undefined };
+  if (shape.kind !== "token-bucket" && flag === 0 && a >= 0)
+    return { kind: "state", state: windowState(reader, shape, a, b, nowUs), lease: undefined };
   // A report on a token bucket is always answered, so flag 0 would leave it open.
-  if (policy.shape.kind !== "token-bucket" || (flag !== 1 && (flag !== 0 || report !== undefined)))
-    throw strange(`flag ${flag} with ${a} for policy ${policy.name}`);
-  const older = flag === 0 ? NO_ESCROW : escrow(reader, policy);
-  const newer = flag === 0 ? NO_ESCROW : escrow(reader, policy);
-  const state = tokenBucketState(policy.shape, a, b, older, newer);
+  if (shape.kind !== "token-bucket" || (flag !== 1 && (flag !== 0 || report !== undefined)))
+    throw strange(`flag ${flag} with ${a} for policy ${name}`);
+  const older = flag === 0 ? NO_ESCROW : escrow(reader, name);
+  const newer = flag === 0 ? NO_ESCROW : escrow(reader, name);
+  const state = tokenBucketState(shape, a, b, older, newer);
   if (flag === 0) return { kind: "state", state, lease: undefined };
   const lease = grant(reader, report?.wish ?? 0);
   return { kind: "state", state, lease: report === undefined ? undefined : lease };
+}
+
+function windowState(
+  reader: ReplyReader,
+  shape: Exclude<BucketShape, TokenBucketShape>,
+  a: number,
+  b: number,
+  nowUs: number,
+): BucketState {
+  switch (shape.kind) {
+    case "fixed-window":
+      return { kind: shape.kind, used: a, startUs: b };
+    case "sliding-window-counter": {
+      const previous = reader.integer();
+      if (previous < 0 || b > nowUs) throw strange(`${previous} tokens in the window before ${b}`);
+      return { kind: shape.kind, startUs: b, previous, current: a, nowUs };
+    }
+    case "sliding-window-log":
+      return logState(reader, shape, a, b, nowUs);
+  }
+}
+
+/** @param used how many tokens the runs must have together. */
+function logState(
+  reader: ReplyReader,
+  shape: SlidingWindowLogShape,
+  used: number,
+  length: number,
+  nowUs: number,
+): BucketState {
+  if (length < 0 || length > used) throw strange(`${length} runs of ${used} tokens`);
+  const runs: number[] = [];
+  for (let i = 0; i < length; i++) {
+    const [timeUs, tokens] = [reader.integer(), reader.integer()];
+    if (timeUs > nowUs || timeUs <= (runs.at(-2) ?? 0) || tokens === 0) throw strange(`${tokens} tokens at ${timeUs}`);
+    runs.push(timeUs, tokens);
+  }
+  const state = logOfRuns(shape, runs, nowUs);
+  if (state.used !== used) throw strange(`${state.used} tokens in the runs of ${used}`);
+  return state;
 }
 
 function tokenBucketState(
@@ -134,9 +183,9 @@ function tokenBucketState(
 /** Shared by all states without one: a reply's states are read, and only their level is changed. */
 const NO_ESCROW: Escrow = Object.freeze({ tokens: 0, id: 0, deathUs: 0 });
 
-function escrow(reader: ReplyReader, policy: Policy): Escrow {
+function escrow(reader: ReplyReader, policy: string): Escrow {
   const tokens = reader.integer();
-  if (tokens < 0) throw strange(`${tokens} tokens on lease for policy ${policy.name}`);
+  if (tokens < 0) throw strange(`${tokens} tokens on lease for policy ${policy}`);
   return { tokens, id: 0, deathUs: reader.integer() };
 }
 

@@ -35,9 +35,16 @@ function shapeArgs(shape: BucketShape): readonly string[] {
 }
 
 function encodeShape(shape: BucketShape): readonly string[] {
-  if (shape.kind === "token-bucket")
-    return ["t", shape.unitsPerToken, shape.unitsPerTick, shape.tickUs, shape.burst].map(String);
-  return ["f", shape.limit, shape.periodUs, shape.aligned ? 1 : 0, 0].map(String);
+  switch (shape.kind) {
+    case "token-bucket":
+      return ["t", shape.unitsPerToken, shape.unitsPerTick, shape.tickUs, shape.burst].map(String);
+    case "fixed-window":
+      return ["f", shape.limit, shape.periodUs, shape.aligned ? 1 : 0, 0].map(String);
+    case "sliding-window-counter":
+      return ["c", shape.limit, shape.periodUs, 0, 0].map(String);
+    case "sliding-window-log":
+      return ["l", shape.limit, shape.periodUs, 0, 0].map(String);
+  }
 }
 
 /** The arguments of `lua/take.lua`. */

@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "87c1a9574f41b7023f4de34fb6ba11b5c66418c2",
+  sha1: "a2e09286842265bb87c813e0f348e7cb7885f625",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -123,8 +123,226 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used
 end
+local function quotient_up(a, b, divisor)
+  local product = a * b
+  if product <= 9007199254740991 then return ceil(product / divisor) end
+  local quotient, rest = 0, 0
+  for bits = 42, 0, -7 do
+    local part = rest * 128 + floor(a / 2 ^ bits) % 128 * b
+    local whole = floor(part / divisor)
+    quotient, rest = quotient * 128 + whole, part - whole * divisor
+  end
+  if rest > 0 then return quotient + 1 end
+  return quotient
+end
+local function read_sliding_counter(value, now_us, period_us)
+  if not value then return now_us, 0, 0 end
+  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
+  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
+    and current <= 35184372088832) then return nil end
+  if start_us > now_us then start_us = now_us end
+  local windows = floor((now_us - start_us) / period_us)
+  if windows == 0 then return start_us, current, previous end
+  if windows == 1 then return start_us + period_us, 0, current end
+  return now_us, 0, 0
+end
+local function carried_over(start_us, previous, now_us, period_us)
+  if previous == 0 then return 0 end
+  return quotient_up(previous, start_us + period_us - now_us, period_us)
+end
+local LOG_HEAD, TIMES, COUNTS = 29, 281474976710656, 65536
+local function log_run(log, index)
+  if index == log.to then return log.more_us, log.more_count end
+  local low, count = struct.unpack('<I6I2', log.value, LOG_HEAD + 1 + 8 * index)
+  return log.newest_us - (log.newest_us - low) % TIMES, count
+end
+local function log_run_after(log, from, us)
+  local to = log.length
+  if from < to and log_run(log, from) > us then return from end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_run(log, middle) > us then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_run_of(log, from, tokens, since)
+  local to = log.length
+  while from < to do
+    local middle = floor((from + to) / 2)
+    local _, count = log_run(log, middle)
+    if (count - since) % COUNTS >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_tokens(log, from, index, since)
+  if index < from then return 0 end
+  local _, count = log_run(log, index)
+  return (count - since) % COUNTS
+end
+local function set_last_run(log, to, us, count)
+  log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
+end
+local function cut_log(log, length)
+  if length <= log.to then log.to, log.more_us = length, nil end
+  log.length = length
+end
+local function read_sliding_log(value, now_us, limit, period_us)
+  if not value then
+    return { value = '', from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  local bytes = #value - LOG_HEAD
+  if bytes < 0 or bytes % 8 ~= 0 or string.byte(value) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base = struct.unpack('<dddI2I2', value, 2)
+  if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
+    and newest_us <= LARGEST) then return nil end
+  if bytes > 0 and struct.unpack('<I6', value, #value - 7) ~= newest_us % TIMES then return nil end
+  if kept_us > now_us then kept_us = now_us end
+  if period_us >= keep_us or now_us - kept_us >= keep_us then
+    if period_us < keep_us then keep_tokens = 0 end
+    keep_us, kept_us = period_us, now_us
+  end
+  if limit > keep_tokens then keep_tokens = limit end
+  local log = { value = value, from = 0, to = bytes / 8, length = bytes / 8, base = base, newest_us = newest_us,
+    keep_us = keep_us, keep_tokens = keep_tokens, kept_us = kept_us }
+  if log.length > 0 and newest_us > now_us then
+    local _, count = log_run(log, log.length - 1)
+    set_last_run(log, log_run_after(log, 0, now_us - 1), now_us, count)
+  end
+  log.from = log_run_after(log, 0, now_us - keep_us)
+  if log.from > 0 then
+    local _, count = log_run(log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * keep_tokens then
+    local surplus = log.kept - 2 * keep_tokens
+    log.from = log_run_of(log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_run_after(log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_run(log, log.first - 1)
+      log.before, log.used = count, log_tokens(log, log.first, log.length - 1, count)
+    end
+  end
+  return log
+end
+local function charge_sliding_log(log, now_us, tokens)
+  if tokens == 0 then return end
+  local us, count = nil, log.base
+  if log.length > log.from then us, count = log_run(log, log.length - 1) end
+  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  log.kept, log.used = log.kept + tokens, log.used + tokens
+end
+local function refund_sliding_log(log, tokens)
+  if tokens > log.kept then tokens = log.kept end
+  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
+  if log.kept == 0 then return cut_log(log, log.from) end
+  local index = log_run_of(log, log.from, log.kept, log.base)
+  local us, count = log_run(log, index)
+  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
+  set_last_run(log, index, us, log.base + log.kept)
+end
+local function reply_sliding_log(reply, n, log, limit, costs)
+  local used, start = log.used, n + 3
+  reply[n + 1], reply[n + 2], n = 0, used, start
+  if used > 0 then
+    local marks = { max(1, used + 1 - limit), used }
+    for _, cost in ipairs(costs or {}) do
+      if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+    end
+    table.sort(marks)
+    local index, told = log.first, 0
+    for _, mark in ipairs(marks) do
+      if mark > told then
+        local found = log_run_of(log, index, mark, log.before)
+        if found > index then
+          local between = log_tokens(log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_run(log, found - 1), between - told
+          if found > index + 1 then reply[n + 2] = told - between end
+          n, told = n + 2, between
+        end
+        local through = log_tokens(log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_run(log, found), through - told
+        n, told, index = n + 2, through, found + 1
+      end
+    end
+  end
+  reply[start] = (n - start) / 2
+  return n
+end
+local function read_window(value, now_us, policy)
+  local kind, limit, period_us = policy[1], policy[2], policy[3]
+  if kind == 'f' then
+    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used }
+  elseif kind == 'c' then
+    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
+    return start_us
+      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+  end
+  local log = read_sliding_log(value, now_us, limit, period_us)
+  return log and { limit - log.used, false, log, 0 }
+end
+local function reply_window(reply, n, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
+  if policy[1] == 'f' then return n + 3 end
+  reply[n + 4] = window[5]
+  return n + 4
+end
 local function write_fixed_window(key, now_us, period_us, start_us, used)
   redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
+end
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+  local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+end
+local function write_sliding_log(key, now_us, log)
+  local newest_us = now_us
+  if log.length > log.from then newest_us = log_run(log, log.length - 1) end
+  local runs = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to)
+  local value
+  if log.length > log.to then
+    value = struct.pack('<BdddI2I2c0I6I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs,
+      log.more_us % TIMES, log.more_count)
+  else
+    value = struct.pack('<BdddI2I2c0', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs)
+  end
+  redis.call('SET', key, value, 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+end
+local function write_window(key, now_us, policy, window)
+  if policy[1] == 'f' then
+    write_fixed_window(key, now_us, policy[3], window[3], window[4])
+  elseif policy[1] == 'c' then
+    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+  else
+    charge_sliding_log(window[3], now_us, window[4])
+    write_sliding_log(key, now_us, window[3])
+  end
+end
+local function adjust_window(policy, now_us, window, tokens)
+  local limit = policy[2]
+  if policy[1] == 'l' then
+    local log = window[3]
+    if tokens > 0 then
+      refund_sliding_log(log, tokens)
+    else
+      charge_sliding_log(log, now_us, max(0, min(-tokens, 2 * limit - log.used)))
+    end
+  elseif tokens > 0 then
+    local current = max(0, window[4] - tokens)
+    if policy[1] == 'c' then window[5] = max(0, window[5] - (tokens - (window[4] - current))) end
+    window[4] = current
+  else
+    local carried = 0
+    if policy[1] == 'c' then carried = carried_over(window[3], window[5], now_us, policy[3]) end
+    window[4] = max(window[4], min(window[4] - tokens, 2 * limit - carried))
+  end
 end
 local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
   reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
@@ -146,16 +364,12 @@ for i = 1, #KEYS do
   slot = slot + 2
   if is_foreign(KEYS[i], values[i]) then
     n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
-  elseif policy[1] == 'f' then
-    local start_us, used = read_fixed_window(values[i], now_us, policy[3], policy[4])
-    if start_us then
-      if tokens > 0 then
-        used = math.max(0, used - tokens)
-      else
-        used = math.max(used, math.min(used - tokens, 2 * policy[2]))
-      end
-      write_fixed_window(KEYS[i], now_us, policy[3], start_us, used)
-      n = reply_slots(reply, n, 0, used, start_us)
+  elseif policy[1] ~= 't' then
+    local window = read_window(values[i], now_us, policy)
+    if window then
+      adjust_window(policy, now_us, window, tokens)
+      write_window(KEYS[i], now_us, policy, window)
+      n = reply_window(reply, n, policy, window)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end
@@ -205,7 +419,7 @@ return { now_us, redis.call('ZCARD', KEYS[1]) }
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",
-  sha1: "a171fed74b4b1736da8dc615e089230c414878d6",
+  sha1: "edd0c60e14e330fad89add607c433423c149602c",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -297,6 +511,178 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used
 end
+local function quotient_up(a, b, divisor)
+  local product = a * b
+  if product <= 9007199254740991 then return ceil(product / divisor) end
+  local quotient, rest = 0, 0
+  for bits = 42, 0, -7 do
+    local part = rest * 128 + floor(a / 2 ^ bits) % 128 * b
+    local whole = floor(part / divisor)
+    quotient, rest = quotient * 128 + whole, part - whole * divisor
+  end
+  if rest > 0 then return quotient + 1 end
+  return quotient
+end
+local function read_sliding_counter(value, now_us, period_us)
+  if not value then return now_us, 0, 0 end
+  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
+  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
+    and current <= 35184372088832) then return nil end
+  if start_us > now_us then start_us = now_us end
+  local windows = floor((now_us - start_us) / period_us)
+  if windows == 0 then return start_us, current, previous end
+  if windows == 1 then return start_us + period_us, 0, current end
+  return now_us, 0, 0
+end
+local function carried_over(start_us, previous, now_us, period_us)
+  if previous == 0 then return 0 end
+  return quotient_up(previous, start_us + period_us - now_us, period_us)
+end
+local LOG_HEAD, TIMES, COUNTS = 29, 281474976710656, 65536
+local function log_run(log, index)
+  if index == log.to then return log.more_us, log.more_count end
+  local low, count = struct.unpack('<I6I2', log.value, LOG_HEAD + 1 + 8 * index)
+  return log.newest_us - (log.newest_us - low) % TIMES, count
+end
+local function log_run_after(log, from, us)
+  local to = log.length
+  if from < to and log_run(log, from) > us then return from end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_run(log, middle) > us then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_run_of(log, from, tokens, since)
+  local to = log.length
+  while from < to do
+    local middle = floor((from + to) / 2)
+    local _, count = log_run(log, middle)
+    if (count - since) % COUNTS >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_tokens(log, from, index, since)
+  if index < from then return 0 end
+  local _, count = log_run(log, index)
+  return (count - since) % COUNTS
+end
+local function set_last_run(log, to, us, count)
+  log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
+end
+local function cut_log(log, length)
+  if length <= log.to then log.to, log.more_us = length, nil end
+  log.length = length
+end
+local function read_sliding_log(value, now_us, limit, period_us)
+  if not value then
+    return { value = '', from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  local bytes = #value - LOG_HEAD
+  if bytes < 0 or bytes % 8 ~= 0 or string.byte(value) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base = struct.unpack('<dddI2I2', value, 2)
+  if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
+    and newest_us <= LARGEST) then return nil end
+  if bytes > 0 and struct.unpack('<I6', value, #value - 7) ~= newest_us % TIMES then return nil end
+  if kept_us > now_us then kept_us = now_us end
+  if period_us >= keep_us or now_us - kept_us >= keep_us then
+    if period_us < keep_us then keep_tokens = 0 end
+    keep_us, kept_us = period_us, now_us
+  end
+  if limit > keep_tokens then keep_tokens = limit end
+  local log = { value = value, from = 0, to = bytes / 8, length = bytes / 8, base = base, newest_us = newest_us,
+    keep_us = keep_us, keep_tokens = keep_tokens, kept_us = kept_us }
+  if log.length > 0 and newest_us > now_us then
+    local _, count = log_run(log, log.length - 1)
+    set_last_run(log, log_run_after(log, 0, now_us - 1), now_us, count)
+  end
+  log.from = log_run_after(log, 0, now_us - keep_us)
+  if log.from > 0 then
+    local _, count = log_run(log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * keep_tokens then
+    local surplus = log.kept - 2 * keep_tokens
+    log.from = log_run_of(log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_run_after(log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_run(log, log.first - 1)
+      log.before, log.used = count, log_tokens(log, log.first, log.length - 1, count)
+    end
+  end
+  return log
+end
+local function charge_sliding_log(log, now_us, tokens)
+  if tokens == 0 then return end
+  local us, count = nil, log.base
+  if log.length > log.from then us, count = log_run(log, log.length - 1) end
+  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  log.kept, log.used = log.kept + tokens, log.used + tokens
+end
+local function refund_sliding_log(log, tokens)
+  if tokens > log.kept then tokens = log.kept end
+  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
+  if log.kept == 0 then return cut_log(log, log.from) end
+  local index = log_run_of(log, log.from, log.kept, log.base)
+  local us, count = log_run(log, index)
+  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
+  set_last_run(log, index, us, log.base + log.kept)
+end
+local function reply_sliding_log(reply, n, log, limit, costs)
+  local used, start = log.used, n + 3
+  reply[n + 1], reply[n + 2], n = 0, used, start
+  if used > 0 then
+    local marks = { max(1, used + 1 - limit), used }
+    for _, cost in ipairs(costs or {}) do
+      if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+    end
+    table.sort(marks)
+    local index, told = log.first, 0
+    for _, mark in ipairs(marks) do
+      if mark > told then
+        local found = log_run_of(log, index, mark, log.before)
+        if found > index then
+          local between = log_tokens(log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_run(log, found - 1), between - told
+          if found > index + 1 then reply[n + 2] = told - between end
+          n, told = n + 2, between
+        end
+        local through = log_tokens(log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_run(log, found), through - told
+        n, told, index = n + 2, through, found + 1
+      end
+    end
+  end
+  reply[start] = (n - start) / 2
+  return n
+end
+local function read_window(value, now_us, policy)
+  local kind, limit, period_us = policy[1], policy[2], policy[3]
+  if kind == 'f' then
+    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used }
+  elseif kind == 'c' then
+    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
+    return start_us
+      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+  end
+  local log = read_sliding_log(value, now_us, limit, period_us)
+  return log and { limit - log.used, false, log, 0 }
+end
+local function reply_window(reply, n, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
+  if policy[1] == 'f' then return n + 3 end
+  reply[n + 4] = window[5]
+  return n + 4
+end
 local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
   reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
   if older == 0 and newer == 0 then return n + 3 end
@@ -317,10 +703,10 @@ for i = 1, #KEYS do
   slot = slot + 1
   if is_foreign(KEYS[i], values[i]) then
     n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
-  elseif policy[1] == 'f' then
-    local start_us, used = read_fixed_window(values[i], now_us, policy[3], policy[4])
-    if start_us then
-      n = reply_slots(reply, n, 0, used, start_us)
+  elseif policy[1] ~= 't' then
+    local window = read_window(values[i], now_us, policy)
+    if window then
+      n = reply_window(reply, n, policy, window)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end
@@ -341,7 +727,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "eb7597d762442af730ac9382c79a100d130e68a4",
+  sha1: "92c7c66e53db20ab5124fb1f67d8d2810a675dfd",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -446,8 +832,216 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used
 end
+local function quotient_up(a, b, divisor)
+  local product = a * b
+  if product <= 9007199254740991 then return ceil(product / divisor) end
+  local quotient, rest = 0, 0
+  for bits = 42, 0, -7 do
+    local part = rest * 128 + floor(a / 2 ^ bits) % 128 * b
+    local whole = floor(part / divisor)
+    quotient, rest = quotient * 128 + whole, part - whole * divisor
+  end
+  if rest > 0 then return quotient + 1 end
+  return quotient
+end
+local function read_sliding_counter(value, now_us, period_us)
+  if not value then return now_us, 0, 0 end
+  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
+  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
+    and current <= 35184372088832) then return nil end
+  if start_us > now_us then start_us = now_us end
+  local windows = floor((now_us - start_us) / period_us)
+  if windows == 0 then return start_us, current, previous end
+  if windows == 1 then return start_us + period_us, 0, current end
+  return now_us, 0, 0
+end
+local function carried_over(start_us, previous, now_us, period_us)
+  if previous == 0 then return 0 end
+  return quotient_up(previous, start_us + period_us - now_us, period_us)
+end
+local LOG_HEAD, TIMES, COUNTS = 29, 281474976710656, 65536
+local function log_run(log, index)
+  if index == log.to then return log.more_us, log.more_count end
+  local low, count = struct.unpack('<I6I2', log.value, LOG_HEAD + 1 + 8 * index)
+  return log.newest_us - (log.newest_us - low) % TIMES, count
+end
+local function log_run_after(log, from, us)
+  local to = log.length
+  if from < to and log_run(log, from) > us then return from end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_run(log, middle) > us then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_run_of(log, from, tokens, since)
+  local to = log.length
+  while from < to do
+    local middle = floor((from + to) / 2)
+    local _, count = log_run(log, middle)
+    if (count - since) % COUNTS >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_tokens(log, from, index, since)
+  if index < from then return 0 end
+  local _, count = log_run(log, index)
+  return (count - since) % COUNTS
+end
+local function set_last_run(log, to, us, count)
+  log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
+end
+local function cut_log(log, length)
+  if length <= log.to then log.to, log.more_us = length, nil end
+  log.length = length
+end
+local function read_sliding_log(value, now_us, limit, period_us)
+  if not value then
+    return { value = '', from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  local bytes = #value - LOG_HEAD
+  if bytes < 0 or bytes % 8 ~= 0 or string.byte(value) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base = struct.unpack('<dddI2I2', value, 2)
+  if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
+    and newest_us <= LARGEST) then return nil end
+  if bytes > 0 and struct.unpack('<I6', value, #value - 7) ~= newest_us % TIMES then return nil end
+  if kept_us > now_us then kept_us = now_us end
+  if period_us >= keep_us or now_us - kept_us >= keep_us then
+    if period_us < keep_us then keep_tokens = 0 end
+    keep_us, kept_us = period_us, now_us
+  end
+  if limit > keep_tokens then keep_tokens = limit end
+  local log = { value = value, from = 0, to = bytes / 8, length = bytes / 8, base = base, newest_us = newest_us,
+    keep_us = keep_us, keep_tokens = keep_tokens, kept_us = kept_us }
+  if log.length > 0 and newest_us > now_us then
+    local _, count = log_run(log, log.length - 1)
+    set_last_run(log, log_run_after(log, 0, now_us - 1), now_us, count)
+  end
+  log.from = log_run_after(log, 0, now_us - keep_us)
+  if log.from > 0 then
+    local _, count = log_run(log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * keep_tokens then
+    local surplus = log.kept - 2 * keep_tokens
+    log.from = log_run_of(log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_run_after(log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_run(log, log.first - 1)
+      log.before, log.used = count, log_tokens(log, log.first, log.length - 1, count)
+    end
+  end
+  return log
+end
+local function charge_sliding_log(log, now_us, tokens)
+  if tokens == 0 then return end
+  local us, count = nil, log.base
+  if log.length > log.from then us, count = log_run(log, log.length - 1) end
+  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  log.kept, log.used = log.kept + tokens, log.used + tokens
+end
+local function refund_sliding_log(log, tokens)
+  if tokens > log.kept then tokens = log.kept end
+  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
+  if log.kept == 0 then return cut_log(log, log.from) end
+  local index = log_run_of(log, log.from, log.kept, log.base)
+  local us, count = log_run(log, index)
+  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
+  set_last_run(log, index, us, log.base + log.kept)
+end
+local function reply_sliding_log(reply, n, log, limit, costs)
+  local used, start = log.used, n + 3
+  reply[n + 1], reply[n + 2], n = 0, used, start
+  if used > 0 then
+    local marks = { max(1, used + 1 - limit), used }
+    for _, cost in ipairs(costs or {}) do
+      if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+    end
+    table.sort(marks)
+    local index, told = log.first, 0
+    for _, mark in ipairs(marks) do
+      if mark > told then
+        local found = log_run_of(log, index, mark, log.before)
+        if found > index then
+          local between = log_tokens(log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_run(log, found - 1), between - told
+          if found > index + 1 then reply[n + 2] = told - between end
+          n, told = n + 2, between
+        end
+        local through = log_tokens(log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_run(log, found), through - told
+        n, told, index = n + 2, through, found + 1
+      end
+    end
+  end
+  reply[start] = (n - start) / 2
+  return n
+end
+local function read_window(value, now_us, policy)
+  local kind, limit, period_us = policy[1], policy[2], policy[3]
+  if kind == 'f' then
+    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used }
+  elseif kind == 'c' then
+    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
+    return start_us
+      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+  end
+  local log = read_sliding_log(value, now_us, limit, period_us)
+  return log and { limit - log.used, false, log, 0 }
+end
+local function reply_window(reply, n, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
+  if policy[1] == 'f' then return n + 3 end
+  reply[n + 4] = window[5]
+  return n + 4
+end
 local function write_fixed_window(key, now_us, period_us, start_us, used)
   redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
+end
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+  local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+end
+local function write_sliding_log(key, now_us, log)
+  local newest_us = now_us
+  if log.length > log.from then newest_us = log_run(log, log.length - 1) end
+  local runs = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to)
+  local value
+  if log.length > log.to then
+    value = struct.pack('<BdddI2I2c0I6I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs,
+      log.more_us % TIMES, log.more_count)
+  else
+    value = struct.pack('<BdddI2I2c0', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs)
+  end
+  redis.call('SET', key, value, 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+end
+local function write_window(key, now_us, policy, window)
+  if policy[1] == 'f' then
+    write_fixed_window(key, now_us, policy[3], window[3], window[4])
+  elseif policy[1] == 'c' then
+    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+  else
+    charge_sliding_log(window[3], now_us, window[4])
+    write_sliding_log(key, now_us, window[3])
+  end
+end
+local function reset_window(policy, window)
+  if policy[1] == 'l' then
+    local log = window[3]
+    cut_log(log, log.from)
+    log.kept, log.used = 0, 0
+  else
+    window[4], window[5] = 0, 0
+  end
 end
 local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
   reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
@@ -467,11 +1061,11 @@ local reply, n = { now_us }, 1
 for i = 1, #KEYS do
   local policy = policies[ARGV[slot] + 0]
   slot = slot + 1
-  if policy[1] == 'f' then
-    local start_us = read_fixed_window(values[i], now_us, policy[3], policy[4])
-      or read_fixed_window(false, now_us, policy[3], policy[4])
-    write_fixed_window(KEYS[i], now_us, policy[3], start_us, 0)
-    n = reply_slots(reply, n, 0, 0, start_us)
+  if policy[1] ~= 't' then
+    local window = read_window(values[i], now_us, policy) or read_window(false, now_us, policy)
+    reset_window(policy, window)
+    write_window(KEYS[i], now_us, policy, window)
+    n = reply_window(reply, n, policy, window)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
     local value = values[i]
@@ -491,7 +1085,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "15171d3f93a56fce95531ca3d3ccc688e71ae4c5",
+  sha1: "a518f03c892f008e45b9b3a283e932f793129530",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local time = redis.call('TIME')
@@ -708,8 +1302,207 @@ local function read_fixed_window(value, now_us, period_us, aligned)
   if now_us - stored_us >= period_us then return start_us, 0 end
   return stored_us, used
 end
+local function quotient_up(a, b, divisor)
+  local product = a * b
+  if product <= 9007199254740991 then return ceil(product / divisor) end
+  local quotient, rest = 0, 0
+  for bits = 42, 0, -7 do
+    local part = rest * 128 + floor(a / 2 ^ bits) % 128 * b
+    local whole = floor(part / divisor)
+    quotient, rest = quotient * 128 + whole, part - whole * divisor
+  end
+  if rest > 0 then return quotient + 1 end
+  return quotient
+end
+local function read_sliding_counter(value, now_us, period_us)
+  if not value then return now_us, 0, 0 end
+  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
+  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
+    and current <= 35184372088832) then return nil end
+  if start_us > now_us then start_us = now_us end
+  local windows = floor((now_us - start_us) / period_us)
+  if windows == 0 then return start_us, current, previous end
+  if windows == 1 then return start_us + period_us, 0, current end
+  return now_us, 0, 0
+end
+local function carried_over(start_us, previous, now_us, period_us)
+  if previous == 0 then return 0 end
+  return quotient_up(previous, start_us + period_us - now_us, period_us)
+end
+local LOG_HEAD, TIMES, COUNTS = 29, 281474976710656, 65536
+local function log_run(log, index)
+  if index == log.to then return log.more_us, log.more_count end
+  local low, count = struct.unpack('<I6I2', log.value, LOG_HEAD + 1 + 8 * index)
+  return log.newest_us - (log.newest_us - low) % TIMES, count
+end
+local function log_run_after(log, from, us)
+  local to = log.length
+  if from < to and log_run(log, from) > us then return from end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_run(log, middle) > us then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_run_of(log, from, tokens, since)
+  local to = log.length
+  while from < to do
+    local middle = floor((from + to) / 2)
+    local _, count = log_run(log, middle)
+    if (count - since) % COUNTS >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_tokens(log, from, index, since)
+  if index < from then return 0 end
+  local _, count = log_run(log, index)
+  return (count - since) % COUNTS
+end
+local function set_last_run(log, to, us, count)
+  log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
+end
+local function cut_log(log, length)
+  if length <= log.to then log.to, log.more_us = length, nil end
+  log.length = length
+end
+local function read_sliding_log(value, now_us, limit, period_us)
+  if not value then
+    return { value = '', from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  local bytes = #value - LOG_HEAD
+  if bytes < 0 or bytes % 8 ~= 0 or string.byte(value) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base = struct.unpack('<dddI2I2', value, 2)
+  if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
+    and newest_us <= LARGEST) then return nil end
+  if bytes > 0 and struct.unpack('<I6', value, #value - 7) ~= newest_us % TIMES then return nil end
+  if kept_us > now_us then kept_us = now_us end
+  if period_us >= keep_us or now_us - kept_us >= keep_us then
+    if period_us < keep_us then keep_tokens = 0 end
+    keep_us, kept_us = period_us, now_us
+  end
+  if limit > keep_tokens then keep_tokens = limit end
+  local log = { value = value, from = 0, to = bytes / 8, length = bytes / 8, base = base, newest_us = newest_us,
+    keep_us = keep_us, keep_tokens = keep_tokens, kept_us = kept_us }
+  if log.length > 0 and newest_us > now_us then
+    local _, count = log_run(log, log.length - 1)
+    set_last_run(log, log_run_after(log, 0, now_us - 1), now_us, count)
+  end
+  log.from = log_run_after(log, 0, now_us - keep_us)
+  if log.from > 0 then
+    local _, count = log_run(log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * keep_tokens then
+    local surplus = log.kept - 2 * keep_tokens
+    log.from = log_run_of(log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_run_after(log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_run(log, log.first - 1)
+      log.before, log.used = count, log_tokens(log, log.first, log.length - 1, count)
+    end
+  end
+  return log
+end
+local function charge_sliding_log(log, now_us, tokens)
+  if tokens == 0 then return end
+  local us, count = nil, log.base
+  if log.length > log.from then us, count = log_run(log, log.length - 1) end
+  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  log.kept, log.used = log.kept + tokens, log.used + tokens
+end
+local function refund_sliding_log(log, tokens)
+  if tokens > log.kept then tokens = log.kept end
+  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
+  if log.kept == 0 then return cut_log(log, log.from) end
+  local index = log_run_of(log, log.from, log.kept, log.base)
+  local us, count = log_run(log, index)
+  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
+  set_last_run(log, index, us, log.base + log.kept)
+end
+local function reply_sliding_log(reply, n, log, limit, costs)
+  local used, start = log.used, n + 3
+  reply[n + 1], reply[n + 2], n = 0, used, start
+  if used > 0 then
+    local marks = { max(1, used + 1 - limit), used }
+    for _, cost in ipairs(costs or {}) do
+      if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+    end
+    table.sort(marks)
+    local index, told = log.first, 0
+    for _, mark in ipairs(marks) do
+      if mark > told then
+        local found = log_run_of(log, index, mark, log.before)
+        if found > index then
+          local between = log_tokens(log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_run(log, found - 1), between - told
+          if found > index + 1 then reply[n + 2] = told - between end
+          n, told = n + 2, between
+        end
+        local through = log_tokens(log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_run(log, found), through - told
+        n, told, index = n + 2, through, found + 1
+      end
+    end
+  end
+  reply[start] = (n - start) / 2
+  return n
+end
+local function read_window(value, now_us, policy)
+  local kind, limit, period_us = policy[1], policy[2], policy[3]
+  if kind == 'f' then
+    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used }
+  elseif kind == 'c' then
+    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
+    return start_us
+      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+  end
+  local log = read_sliding_log(value, now_us, limit, period_us)
+  return log and { limit - log.used, false, log, 0 }
+end
+local function reply_window(reply, n, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
+  if policy[1] == 'f' then return n + 3 end
+  reply[n + 4] = window[5]
+  return n + 4
+end
 local function write_fixed_window(key, now_us, period_us, start_us, used)
   redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
+end
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+  local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+end
+local function write_sliding_log(key, now_us, log)
+  local newest_us = now_us
+  if log.length > log.from then newest_us = log_run(log, log.length - 1) end
+  local runs = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to)
+  local value
+  if log.length > log.to then
+    value = struct.pack('<BdddI2I2c0I6I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs,
+      log.more_us % TIMES, log.more_count)
+  else
+    value = struct.pack('<BdddI2I2c0', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs)
+  end
+  redis.call('SET', key, value, 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+end
+local function write_window(key, now_us, policy, window)
+  if policy[1] == 'f' then
+    write_fixed_window(key, now_us, policy[3], window[3], window[4])
+  elseif policy[1] == 'c' then
+    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+  else
+    charge_sliding_log(window[3], now_us, window[4])
+    write_sliding_log(key, now_us, window[3])
+  end
 end
 local function settled_lease(id, settled, returned, level, older, older_id, newer, newer_id, units_per_token, burst)
   local closed
@@ -751,7 +1544,7 @@ end
 local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
-local START_US, USED = 3, 4
+local USED, COSTS = 4, 5
 local policies, slot = read_policies(argv)
 local values = redis.call('MGET', unpack(KEYS))
 local argument_count, key_count = #argv, #KEYS
@@ -764,9 +1557,8 @@ for i = 1, key_count do
   policy_of[i] = policy
   if is_foreign(KEYS[i], value) then
     buckets[i] = false
-  elseif policy[1] == 'f' then
-    local start_us, used = read_fixed_window(value, call_us, policy[3], policy[4])
-    buckets[i] = start_us and { policy[2] - used, false, start_us, used }
+  elseif policy[1] ~= 't' then
+    buckets[i] = read_window(value, call_us, policy)
   else
     local units_per_token, burst = policy[2], policy[5]
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
@@ -818,11 +1610,17 @@ while slot <= argument_count do
     local i, cost = argv[c] + 0, argv[c + 1] + 0
     local b, policy = buckets[i], policy_of[i]
     if b then
-      if done < count then b[REFUSED] = true end
+      if done < count then
+        b[REFUSED] = true
+        if policy[1] == 'l' then
+          b[COSTS] = b[COSTS] or {}
+          b[COSTS][#b[COSTS] + 1] = cost
+        end
+      end
       if b[WISH] and count > 0 and cost > 0 then b[ASKED] = true end
       local charged = done * cost
       b[LEFT] = b[LEFT] - charged
-      if policy[1] == 'f' then b[USED] = b[USED] + charged else b[LEVEL] = b[LEVEL] - charged * policy[2] end
+      if policy[1] == 't' then b[LEVEL] = b[LEVEL] - charged * policy[2] else b[USED] = b[USED] + charged end
     end
   end
   served[run] = done
@@ -832,9 +1630,10 @@ for i = 1, key_count do
   local b, policy = buckets[i], policy_of[i]
   if not b then
     reply[n + 1], reply[n + 2], reply[n + 3] = -1, fault_of(values[i]), 0
-  elseif policy[1] == 'f' then
-    write_fixed_window(KEYS[i], call_us, policy[3], b[START_US], b[USED])
-    reply[n + 1], reply[n + 2], reply[n + 3] = 0, b[USED], b[START_US]
+    n = n + 3
+  elseif policy[1] ~= 't' then
+    write_window(KEYS[i], call_us, policy, b)
+    n = reply_window(reply, n, policy, b, b[COSTS])
   else
     local level, older, older_death_us, newer, newer_id, newer_death_us =
       b[LEVEL], b[OLDER], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
@@ -862,12 +1661,12 @@ for i = 1, key_count do
       reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
         1, older, older_death_us, newer, newer_death_us
       reply[n + 8], reply[n + 9], reply[n + 10] = id, tokens, b[CONTENDED] or 0
-      n = n + 7
+      n = n + 10
     else
       reply[n + 1] = 0
+      n = n + 3
     end
   end
-  n = n + 3
 end
 for i = 1, run do reply[n + i] = served[i] end
 reply[n + run + 1] = nil

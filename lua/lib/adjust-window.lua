@@ -1,0 +1,21 @@
+-- Gives tokens of a window back, the newest first and no more than were taken, or takes them without asking, until as many as
+-- twice the limit count.
+local function adjust_window(policy, now_us, window, tokens)
+  local limit = policy[2]
+  if policy[1] == 'l' then
+    local log = window[3]
+    if tokens > 0 then
+      refund_sliding_log(log, tokens)
+    else
+      charge_sliding_log(log, now_us, max(0, min(-tokens, 2 * limit - log.used)))
+    end
+  elseif tokens > 0 then
+    local current = max(0, window[4] - tokens)
+    if policy[1] == 'c' then window[5] = max(0, window[5] - (tokens - (window[4] - current))) end
+    window[4] = current
+  else
+    local carried = 0
+    if policy[1] == 'c' then carried = carried_over(window[3], window[5], now_us, policy[3]) end
+    window[4] = max(window[4], min(window[4] - tokens, 2 * limit - carried))
+  end
+end

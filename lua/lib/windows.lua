@@ -1,0 +1,30 @@
+-- Windows of every kind, by their policy: kind, limit, period in us, and for 'f' whether it is aligned.
+
+-- @include lib/fixed-window
+-- @include lib/sliding-window-counter
+-- @include lib/sliding-window-log
+
+-- A window brought to now: what is left of its limit, false, and what its kind keeps. In all kinds the fourth is what a call
+-- adds its charges to. nil when none of our scripts wrote the value.
+local function read_window(value, now_us, policy)
+  local kind, limit, period_us = policy[1], policy[2], policy[3]
+  if kind == 'f' then
+    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used }
+  elseif kind == 'c' then
+    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
+    return start_us
+      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+  end
+  local log = read_sliding_log(value, now_us, limit, period_us)
+  return log and { limit - log.used, false, log, 0 }
+end
+
+-- Appends to a reply how a window stands; returns the next n. `costs` are those that were refused.
+local function reply_window(reply, n, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
+  if policy[1] == 'f' then return n + 3 end
+  reply[n + 4] = window[5]
+  return n + 4
+end
