@@ -85,3 +85,22 @@ export function lastingSetups(): fc.Arbitrary<Setup> {
   const window = fixedWindow("second").map((options): PolicyOptions => ({ ...options, period: "366d" }));
   return fc.tuple(pair(bucket), pair(window));
 }
+
+/** Sliding windows that slide while a test on a real clock runs. A log's period does not change: it could expire in between. */
+export function slidingSetups(): fc.Arbitrary<Setup> {
+  const some = { limit: fc.integer({ min: 1, max: 20 }), period: fc.constantFrom(5, 10, 50, 100) };
+  const counter = fc.record({
+    name: fc.constant("first"),
+    algorithm: fc.constant("sliding-window-counter" as const),
+    ...some,
+  });
+  const log = fc.record({
+    name: fc.constant("second"),
+    algorithm: fc.constant("sliding-window-log" as const),
+    ...some,
+  });
+  const logs = fc
+    .tuple(log, some.limit)
+    .map(([options, limit]): readonly PolicyOptions[] => [options, { ...options, limit }]);
+  return fc.tuple(pair(counter), logs);
+}

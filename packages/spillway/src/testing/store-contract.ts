@@ -5,6 +5,7 @@ import { bucketCases } from "./contract/bucket-cases.ts";
 import type { ContractCase } from "./contract/contract-case.ts";
 import { faultCases } from "./contract/fault-cases.ts";
 import { leaseCases } from "./contract/lease-cases.ts";
+import { windowCases } from "./contract/window-cases.ts";
 
 /** What not every store can do. */
 export type ContractCapability = "foreign-values" | "take-now";
@@ -49,6 +50,7 @@ export function storeContract({ describe, it }: ContractRunner, options: StoreCo
   const groups: Readonly<Record<string, readonly ContractCase[]>> = {
     buckets: bucketCases,
     asks: askCases,
+    windows: windowCases,
     "refunds, penalties and resets": adjustCases,
     leases: leaseCases,
     faults: faultCases,

@@ -15,8 +15,11 @@ import {
 const POLICIES: readonly Policy[] = [
   resolvePolicy({ name: "bucket", limit: 70, period: "1s", burst: 20 }, "policy"),
   resolvePolicy({ name: "vast", limit: 1e12, period: "366d" }, "policy"),
+  resolvePolicy({ name: "never-full", limit: 1, period: "366d", burst: 1e12 }, "policy"),
   resolvePolicy({ name: "window", limit: 10, period: "1h", algorithm: "fixed-window" }, "policy"),
   resolvePolicy({ name: "day", limit: 9, period: "1d", algorithm: "fixed-window", windowStart: "aligned" }, "policy"),
+  resolvePolicy({ name: "counter", limit: 1e12, period: "366d", algorithm: "sliding-window-counter" }, "policy"),
+  resolvePolicy({ name: "log", limit: 10_000, period: 1, algorithm: "sliding-window-log" }, "policy"),
 ];
 const ADDRESSES = ["a", "{b}", "\ud800", "c".repeat(300)].flatMap((key) => POLICIES.map((policy) => ({ key, policy })));
 const REPORT = {
@@ -138,6 +141,11 @@ describe("what is no call is refused", () => {
   it.each([undefined, [], ["a"], ["", 5], [1, 5], ["a", 0], ["a", 0.5], ["a", 5, 5]])("%j as a beat", (args) => {
     expect(() => reviveBeat(args)).toThrow(refusal);
     expect(reviveBeat(["a", 5])).toEqual(["a", 5]);
+  });
+
+  it("a log that would keep more than the largest one may", () => {
+    const wire = sent(encodeAddresses([{ key: "k", policy: POLICIES.at(-1) as Policy }]));
+    expect(() => reviveAddresses(replaced(wire, [0, 0, 4], 10_001))).toThrow(refusal);
   });
 
   it("a bucket whose level would not be exact", () => {

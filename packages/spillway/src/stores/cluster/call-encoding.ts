@@ -149,9 +149,11 @@ function readPolicy(wire: unknown): Policy {
 function reviveShape(kind: unknown, numbers: readonly unknown[]): BucketShape {
   switch (kind) {
     case "token-bucket": {
-      const [unitsPerToken, unitsPerTick, tickUs, burst, fullUs] = readList(numbers, "a token bucket", 5).map(
-        (number) => readWhole(number, "a number of a token bucket", 1),
-      ) as [number, number, number, number, number];
+      const [unitsPerToken, unitsPerTick, tickUs, burst] = readList(numbers, "a token bucket", 5)
+        .slice(0, 4)
+        .map((number) => readWhole(number, "a number of a token bucket", 1)) as [number, number, number, number];
+      // A bucket may take longer to fill than 2^53 us.
+      const fullUs = readNumber(numbers[4], "the time to full of a token bucket", 1);
       if (!Number.isSafeInteger(burst * unitsPerToken)) throw strange(`a token bucket of ${burst} x ${unitsPerToken}`);
       return { kind, unitsPerToken, unitsPerTick, tickUs, burst, fullUs };
     }

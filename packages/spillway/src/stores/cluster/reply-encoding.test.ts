@@ -8,6 +8,8 @@ import { encodePeekReply, encodeTakeReply, revivePeekReply, reviveTakeReply } fr
 
 const SECOND = resolvePolicy({ name: "second", limit: 10, period: "1s" }, "policy");
 const HOUR = resolvePolicy({ name: "hour", limit: 100, period: "1h", algorithm: "fixed-window" }, "policy");
+const COUNTER = resolvePolicy({ name: "c", limit: 6, period: "1h", algorithm: "sliding-window-counter" }, "policy");
+const LOG = resolvePolicy({ name: "l", limit: 6, period: "1h", algorithm: "sliding-window-log" }, "policy");
 const REPORT = { wish: 2, lifeUs: 100_000, demand: 0.3, weight: 0.7, settlements: [] };
 const CALL: TakeCall = {
   buckets: [
@@ -36,23 +38,41 @@ describe("what the worker reads is what the store said", () => {
     const reply = await store.take(CALL);
     expect(reply.served).toEqual([3, 10]);
     expect(reply.buckets[0]).toMatchObject({ lease: { tokens: 2 } });
-    expect(reviveTakeReply(sent(encodeTakeReply(reply)), CALL)).toEqual(reply);
+    expect(reviveTakeReply(sent(encodeTakeReply(reply, CALL)), CALL)).toEqual(reply);
     const addresses = CALL.buckets;
     const seen = await store.peek(addresses);
-    expect(revivePeekReply(sent(encodePeekReply(seen)), addresses)).toEqual(seen);
+    expect(revivePeekReply(sent(encodePeekReply(seen, addresses)), addresses)).toEqual(seen);
+  });
+
+  it("sliding windows, and of a log the tokens that refused costs wait for", async () => {
+    const clock = manualClock();
+    const store = memoryStore({ clock });
+    const buckets = [COUNTER, LOG].map((policy) => ({ key: "k", policy, report: undefined }));
+    const charges = [0, 1].map((bucket) => ({ bucket, cost: 1 }));
+    for (let i = 0; i < 6; i++) {
+      await store.take({ buckets, runs: [{ count: 1, charges }] });
+      clock.advance(1000);
+    }
+    const call: TakeCall = { buckets, runs: [{ count: 2, charges: [{ bucket: 1, cost: 4 }] }] };
+    const reply = await store.take(call);
+    expect(reply.buckets[1]).toMatchObject({ state: { used: 6, tokens: [1, 2, 1, 1, 1], gathered: [1] } });
+    expect(reviveTakeReply(sent(encodeTakeReply(reply, call)), call)).toEqual(reply);
+    expect(reviveTakeReply(sent(encodeTakeReply(store.takeNow(call), call)), call)).toEqual(reply);
+    const adjusted = await store.adjust(buckets.map((bucket) => ({ ...bucket, tokens: 1 })));
+    expect(revivePeekReply(sent(encodePeekReply(adjusted, buckets)), buckets)).toEqual(adjusted);
   });
 
   it("a bucket that could not be read, with its code", () => {
     const error = new SpillwayError("ERR_SPILLWAY_BUCKET_UNREADABLE", "It is broken.");
     const buckets = CALL.buckets.map((): BucketReading => ({ kind: "fault", error }));
     const reply: TakeReply = { nowUs: 5, buckets, served: [0, 0] };
-    expect(reviveTakeReply(sent(encodeTakeReply(reply)), CALL)).toEqual(reply);
+    expect(reviveTakeReply(sent(encodeTakeReply(reply, CALL)), CALL)).toEqual(reply);
   });
 });
 
 describe("what is no reply to the call is refused, and admits nobody", () => {
   const refusal = expect.objectContaining({ code: "ERR_SPILLWAY_STORE_REPLY" });
-  const [nowUs, buckets, served] = sent(encodeTakeReply(memoryStore().takeNow(CALL))) as [
+  const [nowUs, buckets, served] = sent(encodeTakeReply(memoryStore().takeNow(CALL), CALL)) as [
     number,
     unknown[][],
     number[],

@@ -4,7 +4,6 @@ import {
   EACH_ALGORITHM,
   keysOfOneGroup,
   newKey,
-  peek,
   remaining,
   runOf,
   SLOW,
@@ -48,16 +47,6 @@ export const askCases: readonly ContractCase[] = [
         for (let i = 0; i < 3; i++) assert.deepEqual(await take(store, key, policy, runOf(7, 2)), [0]);
         assert.equal(await remaining(store, key, policy), 6);
       }
-    },
-  },
-  {
-    title: "a refused ask leaves a window's start and count as they are",
-    async run({ store }) {
-      const key = newKey();
-      await take(store, key, WINDOW, runOf(10));
-      const before = await peek(store, key, WINDOW);
-      await take(store, key, WINDOW, runOf(1));
-      assert.deepEqual((await peek(store, key, WINDOW)).state, before.state);
     },
   },
   {

@@ -12,7 +12,6 @@ import {
   runOf,
   SLOW,
   take,
-  WINDOW,
 } from "./contract-case.ts";
 
 /** How buckets begin, live in time, and follow their policy. */
@@ -122,16 +121,6 @@ export const bucketCases: readonly ContractCase[] = [
       assert.equal(await remaining(store, key, low), 3);
       assert.deepEqual(await take(store, key, low, runOf(1, 4)), [3]);
       assert.equal(await remaining(store, key, SLOW), 0);
-    },
-  },
-  {
-    title: "a higher limit of a fixed window counts at once, and what was used stays used",
-    async run({ store }) {
-      const key = newKey();
-      await take(store, key, WINDOW, runOf(10));
-      const high = policyOf({ name: WINDOW.name, limit: 15, period: "1h", algorithm: "fixed-window" });
-      assert.deepEqual(await take(store, key, high, runOf(1, 6)), [5]);
-      assert.equal(await remaining(store, key, WINDOW), 0);
     },
   },
   {

@@ -42,8 +42,17 @@ export const ALIGNED: Policy = policyOf({
   windowStart: "aligned",
 });
 
+/** A sliding window that is estimated from two counts, and one that is counted exactly. Neither slides far while a test runs. */
+export const COUNTER: Policy = policyOf({
+  name: "counter",
+  limit: 10,
+  period: "1h",
+  algorithm: "sliding-window-counter",
+});
+export const LOG: Policy = policyOf({ name: "log", limit: 10, period: "1h", algorithm: "sliding-window-log" });
+
 /** A policy of each way of counting, each with room for ten. */
-export const EACH_ALGORITHM: readonly Policy[] = [SLOW, WINDOW, ALIGNED];
+export const EACH_ALGORITHM: readonly Policy[] = [SLOW, WINDOW, ALIGNED, COUNTER, LOG];
 
 /** A key that nobody else uses. */
 export function newKey(): string {

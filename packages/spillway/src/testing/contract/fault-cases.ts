@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { isSpillwayError } from "../../errors.ts";
 import type { BucketAddress } from "../../stores/store.ts";
 import type { StoreUnderTest } from "../store-contract.ts";
-import { type ContractCase, keysOfOneGroup, newKey, remaining, runOf, SLOW, take, WINDOW } from "./contract-case.ts";
+import {
+  type ContractCase,
+  EACH_ALGORITHM,
+  keysOfOneGroup,
+  newKey,
+  remaining,
+  runOf,
+  SLOW,
+  take,
+  WINDOW,
+} from "./contract-case.ts";
 
 async function spoil({ putForeignValue }: StoreUnderTest, address: BucketAddress): Promise<void> {
   assert.ok(putForeignValue !== undefined, 'name "foreign-values" in skips, with the reason, or give putForeignValue');
@@ -16,7 +26,7 @@ export const faultCases: readonly ContractCase[] = [
     needs: "foreign-values",
     async run(subject) {
       const { store } = subject;
-      for (const policy of [SLOW, WINDOW]) {
+      for (const policy of EACH_ALGORITHM) {
         const key = newKey();
         await spoil(subject, { key, policy });
         const buckets = [{ key, policy, report: undefined }];
@@ -68,7 +78,7 @@ export const faultCases: readonly ContractCase[] = [
     needs: "foreign-values",
     async run(subject) {
       const { store } = subject;
-      for (const policy of [SLOW, WINDOW]) {
+      for (const policy of EACH_ALGORITHM) {
         const key = newKey();
         await spoil(subject, { key, policy });
         await store.reset([{ key, policy }]);
