@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Policy } from "../../packages/spillway/src/policy.ts";
 import { countReplicas } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
 import { redisFixture } from "../support/redis-fixture.ts";
-import { ALIGNED, EACH, keyOf, policyOf, RawScripts, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
+import { ALIGNED, COUNTER, EACH, keyOf, LOG, policyOf, RawScripts, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
 
 const redis = redisFixture();
 let scripts: RawScripts;
@@ -34,7 +34,7 @@ describe("every key that is written has an expiry", () => {
   it.each(WRITES)("%s, alone and with others, on new keys and on old ones", async (_, write) => {
     for (let round = 0; round < 2; round++) {
       for (const policies of [...EACH.map((policy) => [policy]), EACH]) await write(policies);
-      expect(await redis.client.dbsize()).toBe(3);
+      expect(await redis.client.dbsize()).toBe(EACH.length);
       expect(await keysWithoutExpiry(redis.client, "")).toEqual([]);
     }
   });
@@ -42,7 +42,7 @@ describe("every key that is written has an expiry", () => {
   it.each(WRITES)("%s gives one back to a key that lost it", async (_, write) => {
     await write(EACH);
     for (const policy of EACH) await redis.client.persist(keyOf(policy));
-    expect(await keysWithoutExpiry(redis.client, "")).toHaveLength(3);
+    expect(await keysWithoutExpiry(redis.client, "")).toHaveLength(EACH.length);
     await write(EACH);
     expect(await keysWithoutExpiry(redis.client, "")).toEqual([]);
   });
@@ -116,6 +116,44 @@ describe("a fixed window lives", () => {
     await scripts.reset([WINDOW]);
     await expectLife(WINDOW, 60_001);
     expect((await scripts.take([WINDOW], 10)).at(-1)).toBe(1);
+  });
+});
+
+describe("a sliding window counter lives", () => {
+  it("until its current window counts no more, counted from its first request", async () => {
+    await scripts.take([COUNTER], 1);
+    await expectLife(COUNTER, 120_001);
+    const first = await redis.client.pexpiretime(keyOf(COUNTER));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await scripts.take([COUNTER], 20);
+    expect(Math.abs((await redis.client.pexpiretime(keyOf(COUNTER))) - first)).toBeLessThanOrEqual(2);
+  });
+});
+
+describe("a sliding window log lives", () => {
+  it("until its newest token is a period old", async () => {
+    await scripts.take([LOG], 1);
+    await expectLife(LOG, 60_001);
+    const first = await redis.client.pexpiretime(keyOf(LOG));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await scripts.take([LOG], 20);
+    expect(Math.abs((await redis.client.pexpiretime(keyOf(LOG))) - first)).toBeLessThanOrEqual(2);
+    await scripts.take([LOG], 1);
+    expect(await redis.client.pexpiretime(keyOf(LOG))).toBeGreaterThanOrEqual(first + 19);
+  });
+
+  it("as long as the longest of the policies that it lives under needs", async () => {
+    const long = policyOf({ name: LOG.name, limit: 10, period: "1h", algorithm: "sliding-window-log" });
+    await scripts.take([long], 1);
+    await scripts.take([LOG], 1);
+    await expectLife(LOG, 3_600_001);
+  });
+
+  it("for a period when it holds nothing", async () => {
+    await scripts.take([LOG], 0);
+    await expectLife(LOG, 60_001);
+    await scripts.reset([LOG]);
+    await expectLife(LOG, 60_001);
   });
 });
 

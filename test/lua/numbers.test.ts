@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { algorithmOf } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { take } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
 import { encodeTake } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
-import { unpackStored } from "../model/stored-value.ts";
+import { packStored, unpackStored } from "../model/stored-value.ts";
 import { TimedRedisStore } from "../model/timed-redis.ts";
 import { redisFixture } from "../support/redis-fixture.ts";
 import { flood } from "./flood.ts";
@@ -99,22 +99,77 @@ describe("C01 b: a time keeps its last digits", () => {
       const policies = [
         policyOf({ name: "tokens", limit: 70, period: "1s", burst: 20 }),
         policyOf({ name: "window", limit: 5, period: "1m", algorithm: "fixed-window" }),
+        policyOf({ name: "counter", limit: 5, period: "1m", algorithm: "sliding-window-counter" }),
+        policyOf({ name: "log", limit: 5, period: "366d", algorithm: "sliding-window-log" }),
       ];
       const buckets = policies.map((policy) => ({ key: "k", policy, report: undefined }));
-      const reply = await store.take({ buckets, runs: [] });
+      const runs = [{ count: 1, charges: [{ bucket: 3, cost: 2 }] }];
+      const reply = await store.take({ buckets, runs });
       expect(reply.nowUs).toBe(nowUs);
       const times = reply.buckets.map((reading) => {
         if (reading.kind === "fault") return undefined;
-        return reading.state.kind === "token-bucket" ? reading.state.timeUs : reading.state.startUs;
+        const { state } = reading;
+        if (state.kind === "sliding-window-log") return state.times[0];
+        return state.kind === "token-bucket" ? state.timeUs : state.startUs;
       });
-      expect(times).toEqual([nowUs, nowUs]);
+      expect(times).toEqual([nowUs, nowUs, nowUs, nowUs]);
       const stored = await redis.client.mgetBuffer(
         "digits:v1:{k}:tokens:token-bucket",
         "digits:v1:{k}:window:fixed-window",
+        "digits:v1:{k}:counter:sliding-window-counter",
+        "digits:v1:{k}:log:sliding-window-log",
       );
       expect(unpackStored(stored[0] as Buffer).numbers[1]).toBe(nowUs);
       expect(unpackStored(stored[1] as Buffer).numbers[0]).toBe(nowUs);
+      expect(unpackStored(stored[2] as Buffer).numbers[0]).toBe(nowUs);
+      expect(unpackStored(stored[3] as Buffer).numbers.slice(1)).toEqual([nowUs, 5, nowUs, 2]);
       await redis.client.del("model:lives", "model:deaths");
     },
   );
+});
+
+it("an estimate of a sliding window has every digit, though count x time passes 2^53", async () => {
+  const openStore = await TimedRedisStore.load(redis.client);
+  const nowUs = 1_790_000_000_123_456;
+  const limit = 1e12;
+  const policy = policyOf({ name: "vast", limit, period: "366d", algorithm: "sliding-window-counter" });
+  const wrong: unknown[] = [];
+  for (let i = 0; i < 300; i++) {
+    const store = openStore(`vast-${i}`, nowUs);
+    // Products that end on a whole token, and next to one, as well as any others.
+    const previous = i % 3 === 0 ? limit - i : Math.ceil(Math.random() * limit);
+    const overlapUs = i % 3 === 0 ? policy.periodUs : Math.ceil(Math.random() * policy.periodUs);
+    const startUs = nowUs + overlapUs - policy.periodUs;
+    const numbers = [startUs, previous, 0];
+    await redis.client.set(`vast-${i}:v1:{k}:vast:sliding-window-counter`, packStored({ form: 4, numbers }), "PX", 9e5);
+    const product = BigInt(previous) * BigInt(overlapUs);
+    const estimate = Number((product + BigInt(policy.periodUs) - 1n) / BigInt(policy.periodUs));
+    const buckets = [{ key: "k", policy, report: undefined }];
+    const runs = [limit - estimate + 1, limit - estimate].map((cost) => ({ count: 1, charges: [{ bucket: 0, cost }] }));
+    const { served } = await store.take({ buckets, runs });
+    if (served[0] !== 0 || served[1] !== 1) wrong.push({ previous, overlapUs, estimate, served });
+  }
+  expect(wrong).toEqual([]);
+  await redis.client.del("model:lives", "model:deaths");
+});
+
+it("a log counts on though its running count passes 2^16, and keeps to its limit", async () => {
+  const openStore = await TimedRedisStore.load(redis.client);
+  const store = openStore("running", 1_790_000_000_123_456);
+  const policy = policyOf({ name: "log", limit: 10_000, period: "1s", algorithm: "sliding-window-log" });
+  const buckets = [{ key: "k", policy, report: undefined }];
+  for (let second = 0; second < 40; second++) {
+    const { served, buckets: readings } = await store.take({
+      buckets,
+      runs: [{ count: 9, charges: [{ bucket: 0, cost: 1999 }] }],
+    });
+    expect(served).toEqual([5]);
+    expect(readings[0]).toMatchObject({ state: { used: second === 0 ? 9995 : 10_000 } });
+    store.nowUs += 600_000;
+    expect((await store.take({ buckets, runs: [{ count: 9, charges: [{ bucket: 0, cost: 5 }] }] })).served).toEqual([
+      1,
+    ]);
+    store.nowUs += 400_000;
+  }
+  await redis.client.del("model:lives", "model:deaths");
 });

@@ -31,7 +31,14 @@ export const ALIGNED: Policy = policyOf({
   algorithm: "fixed-window",
   windowStart: "aligned",
 });
-export const EACH: readonly Policy[] = [TOKENS, WINDOW, ALIGNED];
+export const COUNTER: Policy = policyOf({
+  name: "counter",
+  limit: 10,
+  period: "1m",
+  algorithm: "sliding-window-counter",
+});
+export const LOG: Policy = policyOf({ name: "log", limit: 10, period: "1m", algorithm: "sliding-window-log" });
+export const EACH: readonly Policy[] = [TOKENS, WINDOW, ALIGNED, COUNTER, LOG];
 
 export function keyOf(policy: Policy, key = "k"): string {
   return bucketKey(PREFIX, { key, policy });

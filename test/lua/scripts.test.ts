@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { peek } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
 import { encodeAddresses } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
 import { redisFixture } from "../support/redis-fixture.ts";
-import { EACH, keyOf, RawScripts, SCRIPTS, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
+import { COUNTER, EACH, keyOf, policyOf, RawScripts, SCRIPTS, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
 
 const redis = redisFixture();
 let scripts: RawScripts;
@@ -43,12 +43,25 @@ describe("replies", () => {
 
   it("have the slots that the headers promise", async () => {
     expect(await scripts.take([TOKENS])).toHaveLength(1 + 3 + 1);
-    expect(await scripts.take(EACH, 1, 0)).toHaveLength(1 + 3 * 3);
-    expect(await scripts.peek(EACH)).toHaveLength(1 + 3 * 3);
+    expect(await scripts.take(EACH, 1, 0)).toHaveLength(1 + 3 * 3 + 4 + 3);
+    expect(await scripts.peek(EACH)).toHaveLength(1 + 3 * 3 + 4 + 3);
     expect(await scripts.take([TOKENS], 1, 2, "k", wishOf(2, 1_000_000))).toHaveLength(1 + 10 + 1);
     expect(await scripts.take([TOKENS])).toHaveLength(1 + 10 + 1);
     expect(await scripts.peek([TOKENS])).toHaveLength(1 + 10);
     expect(await scripts.take([WINDOW], 1, 2, "k", wishOf(2, 1_000_000))).toHaveLength(1 + 3 + 1);
+    expect(await scripts.take([COUNTER])).toHaveLength(1 + 4 + 1);
+  });
+
+  it("tell of a log the runs that somebody waits for, three to seven however long it is", async () => {
+    const long = policyOf({ name: "long", limit: 300, period: "1h", algorithm: "sliding-window-log" });
+    expect(await scripts.peek([long])).toHaveLength(1 + 3);
+    expect(await scripts.take([long])).toHaveLength(1 + 3 + 2 + 1);
+    for (let i = 0; i < 150; i++) await scripts.take([long]);
+    expect((await scripts.take([long])).slice(1, 4)).toEqual([0, 152, 3]);
+    const refused = await scripts.take([long], 200, 3);
+    expect(refused.slice(1, 4)).toEqual([0, 152, 5]);
+    expect([5, 7, 9, 11, 13].map((slot) => refused[slot])).toEqual([1, -50, 1, -99, 1]);
+    expect(refused.at(-1)).toBe(0);
   });
 
   it("carry the server's time of the call in microseconds", async () => {
@@ -71,7 +84,7 @@ describe("peek", () => {
       const keys = EACH.map((policy) => keyOf(policy, key));
       const args = [peek.sha1, keys.length, ...keys, ...encodeAddresses(addresses)];
       const reply = await redis.client.call("EVALSHA_RO", args);
-      expect(reply).toHaveLength(10);
+      expect(reply).toHaveLength(key === "k" ? 19 : 17);
     }
   });
 
@@ -84,7 +97,7 @@ describe("peek", () => {
     await scripts.peek(EACH);
     expect(await seen()).toEqual(before);
     await scripts.peek(EACH, "nobody");
-    expect(await redis.client.dbsize()).toBe(3);
+    expect(await redis.client.dbsize()).toBe(EACH.length);
   });
 });
 
@@ -93,7 +106,7 @@ describe("a call", () => {
     await redis.client.config("RESETSTAT");
     await scripts.take(EACH, 1);
     const calls = await commandCalls(redis.client);
-    expect([calls.get("mget"), calls.get("set"), calls.get("time")]).toEqual([1, 3, 1]);
+    expect([calls.get("mget"), calls.get("set"), calls.get("time")]).toEqual([1, EACH.length, 1]);
   });
 
   it("costs one read, one write and the time when it is about one token bucket", async () => {

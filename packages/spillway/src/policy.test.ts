@@ -3,6 +3,10 @@ import { type PolicyOptions, resolvePolicy } from "./policy.ts";
 
 const GOOD = { name: "burst", limit: 70, period: "1s" } as const;
 const WINDOW = { ...GOOD, algorithm: "fixed-window" } as const;
+const COUNTER = { ...GOOD, algorithm: "sliding-window-counter" } as const;
+const LOG = { ...GOOD, algorithm: "sliding-window-log" } as const;
+const ALGORITHMS = 'one of "token-bucket", "fixed-window", "sliding-window-counter", "sliding-window-log"';
+const LOG_LIMIT = "a whole number from 1 to 10000 for a sliding-window-log, which keeps the time of each token";
 const WHOLE = "a whole number from 1 to 1000000000000";
 const DURATION = "a duration from 1 ms to 31622400000 ms";
 const NAME = "1 to 64 characters of a-z, 0-9 and -";
@@ -35,6 +39,15 @@ describe("resolvePolicy", () => {
     });
   });
 
+  it("completes sliding windows: a limit and a period are all there is", () => {
+    for (const options of [COUNTER, LOG])
+      expect(resolvePolicy(options, "policies")).toMatchObject({
+        algorithm: options.algorithm,
+        capacity: 70,
+        shape: { kind: options.algorithm, limit: 70, periodUs: 1_000_000 },
+      });
+  });
+
   it("freezes what it returns, so that no later change of the options reaches it", () => {
     const options: { -readonly [K in keyof PolicyOptions]: PolicyOptions[K] } = { ...GOOD };
     const policy = resolvePolicy(options, "policies");
@@ -47,6 +60,9 @@ describe("resolvePolicy", () => {
     ["the smallest", { name: "a", limit: 1, period: 1, burst: 1 }],
     ["the largest", { name: "z".repeat(64), limit: 1e12, period: "366d", burst: 1e12 }],
     ["a period in fractions of a millisecond", { name: "0-9", limit: 3, period: 1500.5 }],
+    ["the largest counter", { name: "c", limit: 1e12, period: "366d", algorithm: "sliding-window-counter" }],
+    ["the largest log", { name: "l", limit: 10_000, period: "366d", algorithm: "sliding-window-log" }],
+    ["the smallest log", { name: "l", limit: 1, period: 1, algorithm: "sliding-window-log" }],
     ["one per 30 days", { name: "-", limit: 1, period: "30d" }],
   ])("takes %s", (_, options) => {
     expect(() => resolvePolicy(options, "policies")).not.toThrow();
@@ -94,9 +110,15 @@ describe("resolvePolicy", () => {
     [".burst", WHOLE, "-1", { ...GOOD, burst: -1 }],
     [".burst", WHOLE, "Infinity", { ...GOOD, burst: Number.POSITIVE_INFINITY }],
     [".burst", "left out for a window", "5", { ...WINDOW, burst: 5 }],
-    [".algorithm", 'one of "token-bucket", "fixed-window"', '"leaky"', { ...GOOD, algorithm: "leaky" }],
-    [".algorithm", 'one of "token-bucket", "fixed-window"', '"toString"', { ...GOOD, algorithm: "toString" }],
-    [".algorithm", 'one of "token-bucket", "fixed-window"', "5", { ...GOOD, algorithm: 5 }],
+    [".burst", "left out for a window", "70", { ...LOG, burst: 70 }],
+    [".limit", LOG_LIMIT, "10001", { ...LOG, limit: 10_001 }],
+    [".limit", LOG_LIMIT, "0", { ...LOG, limit: 0 }],
+    [".limit", WHOLE, "1000000000001", { ...COUNTER, limit: 1e12 + 1 }],
+    [".windowStart", "left out for a sliding window", '"aligned"', { ...COUNTER, windowStart: "aligned" }],
+    [".windowStart", "left out for a sliding window", '"first-request"', { ...LOG, windowStart: "first-request" }],
+    [".algorithm", ALGORITHMS, '"leaky"', { ...GOOD, algorithm: "leaky" }],
+    [".algorithm", ALGORITHMS, '"toString"', { ...GOOD, algorithm: "toString" }],
+    [".algorithm", ALGORITHMS, "5", { ...GOOD, algorithm: 5 }],
     [".windowStart", "left out for a token bucket", '"aligned"', { ...GOOD, windowStart: "aligned" }],
     [".windowStart", 'one of "first-request", "aligned"', '"monday"', { ...WINDOW, windowStart: "monday" }],
     [".onStoreFailure", 'one of "backstop", "open", "closed"', '"allow"', { ...GOOD, onStoreFailure: "allow" }],

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { algorithmOf } from "../algorithms/bucket.ts";
 import { anyRate, SECOND_US } from "../algorithms/test-support.ts";
 import type { Decision } from "../decision.ts";
 import type { PolicyOptions, StoreFailureMode } from "../policy.ts";
@@ -68,13 +69,16 @@ describe("shares of a backstop", () => {
     );
   });
 
-  it("sum to at most the limit of a window, for up to 50 replicas", () => {
-    for (let replicas = 1; replicas <= 50; replicas++) {
-      const admitted = new Process(WINDOW, replicas).drain([0, 59 * SECOND_US]);
-      expect(admitted * replicas).toBeLessThanOrEqual(60);
-      expect(admitted * replicas).toBeGreaterThan(60 - replicas);
-    }
-  });
+  it.each(["fixed-window", "sliding-window-counter", "sliding-window-log"] as const)(
+    "sum to at most the limit of a window, for up to 50 replicas (%s)",
+    (algorithm) => {
+      for (let replicas = 1; replicas <= 50; replicas++) {
+        const admitted = new Process({ ...WINDOW, algorithm }, replicas).drain([0, 59 * SECOND_US]);
+        expect(admitted * replicas).toBeLessThanOrEqual(60);
+        expect(admitted * replicas).toBeGreaterThan(60 - replicas);
+      }
+    },
+  );
 
   it("are one token at least, so that the first caller of a key goes in", () => {
     expect(new Process({ ...BUCKET, burst: 2 }, 50).drain([0])).toBe(1);
@@ -270,6 +274,30 @@ describe("going over to the shares and back", () => {
     backstop.decide("key", [4], window, buckets, 61_000_000);
     expect(backstop.owed(window, buckets, 61_000_000)).toEqual([4]);
   });
+
+  it.each(["sliding-window-counter", "sliding-window-log"] as const)(
+    "gives a sliding window this process's part of what was left, and owes what of it still counts (%s)",
+    (algorithm) => {
+      const set = policyResolver({ name: "sliding", limit: 60, period: "1m", algorithm })("key");
+      const { shape } = set.policies[0] as (typeof set.policies)[number];
+      const state = algorithmOf(shape).open(shape, 1_000_000_000);
+      algorithmOf(shape).charge(state, shape, 30);
+      const view: LastView = { states: [state], storeUs: 1_000_000_000, seenMs: 500 };
+      const backstop = new Backstop(() => 3, "backstop");
+      const buckets = backstop.open(set, 0, view, 500);
+      const admitted = (us: number): number => {
+        let count = 0;
+        while (backstop.decide("key", [1], set, buckets, us).allowed) count++;
+        return count;
+      };
+      expect([admitted(500_000), admitted(60_499_999)]).toEqual([10, 0]);
+      expect(backstop.owed(set, buckets, 60_499_999)).toEqual([10]);
+      // What the store spoke of is a period old now; of the counter's first window nearly all still counts.
+      expect(admitted(60_500_000)).toBe(algorithm === "sliding-window-log" ? 20 : 0);
+      expect(backstop.owed(set, buckets, 200_000_000)).toEqual([0]);
+      expect(admitted(200_000_000)).toBe(20);
+    },
+  );
 
   it("follows the number of processes while the store is away", () => {
     let replicas = 1;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { algorithmOf, type BucketState } from "../algorithms/bucket.ts";
+import { algorithmOf, type BucketState, summaryOf } from "../algorithms/bucket.ts";
 import { anyRate, anyScale, START_US } from "../algorithms/test-support.ts";
 import type { PolicyOptions } from "../policy.ts";
 import { type PolicySet, policyResolver } from "../policy-set.ts";
@@ -134,5 +134,40 @@ describe("a remembered refusal", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  describe("of a sliding window log", () => {
+    const LOG: PolicyOptions = { name: "log", limit: 10, period: "1s", algorithm: "sliding-window-log" };
+    const set = policyResolver(LOG)("key");
+    const { shape } = set.policies[0] as PolicySet["policies"][number];
+
+    /** A store's log with a token each 20 ms until now, and what it tells of it when it refused `costs`. */
+    function toldOf(costs: readonly number[]): { state: BucketState; denial: Denial } {
+      const algorithm = algorithmOf(shape);
+      const state = algorithm.open(shape, START_US - 180_000);
+      for (let i = 0; i < 10; i++) {
+        algorithm.advance(state, shape, START_US - 180_000 + i * 20_000);
+        algorithm.charge(state, shape, 1);
+      }
+      return { state, denial: new Denial(set, [summaryOf(state, shape, costs)], START_US, 0, 0) };
+    }
+
+    it("refuses costs that were refused, cheaper and dearer ones whose wait it knows, and asks about all others", () => {
+      const { denial } = toldOf([4]);
+      const waits = [1, 2, 3, 4, 5, 6, 9, 10].map((cost) => denial.refuse("key", [cost], 100)?.retryAfterMs);
+      expect(waits).toEqual([720, undefined, undefined, 780, undefined, undefined, undefined, 900]);
+    });
+
+    it("refuses nothing that the store would admit", () => {
+      for (let cost = 1; cost <= 10; cost++) {
+        const { state, denial } = toldOf([cost]);
+        for (const ms of [819, 820, 839, 840, 880, 999]) {
+          const later = algorithmOf(shape).copy(state);
+          algorithmOf(shape).advance(later, shape, START_US + ms * 1000);
+          const fits = algorithmOf(shape).fits(later, shape, cost);
+          expect(denial.refuse("key", [cost], ms) === undefined).toBe(fits);
+        }
+      }
+    });
   });
 });

@@ -54,6 +54,8 @@ describe("memoryStore", () => {
     expect(await isServed(store, "one", 5, policyOf({ name: "bucket", limit: 5, algorithm: "fixed-window" }))).toBe(
       true,
     );
+    for (const algorithm of ["sliding-window-counter", "sliding-window-log"] as const)
+      expect(await isServed(store, "one", 5, policyOf({ name: "bucket", limit: 5, algorithm }))).toBe(true);
     expect(await isServed(store, "one", 1, policyOf({ limit: 100 }))).toBe(false);
     expect(await isServed(store, "one", 1)).toBe(false);
   });
@@ -114,6 +116,22 @@ describe("memoryStore", () => {
     const reply = store.takeNow(call);
     expect([reply.served, levelOf(reply.buckets[0])]).toEqual([[8], 0]);
     expect(held.map(levelOf)).toEqual([900_000, 900_000, 800_000]);
+  });
+
+  it("tells of a log no more than its callers need, though it keeps it whole", async () => {
+    const { store, clock } = setup();
+    const log = policyOf({ name: "log", limit: 100, period: "1h", algorithm: "sliding-window-log" });
+    for (let i = 0; i < 100; i++) {
+      await take(store, "key", 1, log);
+      clock.advance(1);
+    }
+    const refused = await take(store, "key", 5, log);
+    expect(refused.buckets[0]).toMatchObject({ state: { used: 100, tokens: [1, 3, 1, 94, 1], gathered: [1, 3] } });
+    const adjusted = await store.adjust([{ key: "key", policy: log, tokens: 1 }]);
+    expect(adjusted.buckets[0]).toMatchObject({ state: { used: 99, tokens: [1, 97, 1], gathered: [1] } });
+    const { state } = store.takeNow({ buckets: [{ key: "key", policy: log, report: undefined }], runs: [] })
+      .buckets[0] as Extract<BucketReading, { kind: "state" }>;
+    expect(state.kind === "sliding-window-log" && state.times.length).toBe(99);
   });
 
   it("keeps at most maxKeys buckets of a policy, those used last", async () => {

@@ -6,6 +6,8 @@ import { decodePeek, decodeTake } from "./reply-decoding.ts";
 
 const BUCKET = resolvePolicy({ name: "bucket", limit: 70, period: "1s", burst: 20 }, "policy");
 const WINDOW = resolvePolicy({ name: "window", limit: 9, period: "1m", algorithm: "fixed-window" }, "policy");
+const COUNTER = resolvePolicy({ name: "c", limit: 9, period: "1m", algorithm: "sliding-window-counter" }, "policy");
+const LOG = resolvePolicy({ name: "l", limit: 9, period: "1m", algorithm: "sliding-window-log" }, "policy");
 const REPORT: LeaseReport = { wish: 5, lifeUs: 100_000, demand: 1, weight: 1, settlements: [] };
 const NOW_US = 1_790_000_000_123_456;
 
@@ -106,6 +108,38 @@ describe("the reply of take", () => {
     expect(take([NOW_US, 0, 7, NOW_US - 5], call).buckets).toEqual([
       { kind: "state", state: { kind: "fixed-window", used: 7, startUs: NOW_US - 5 }, lease: undefined },
     ]);
+  });
+
+  it("gives both counts of a sliding window, and the runs of a log with those that are gathered", () => {
+    const call = { buckets: [COUNTER, LOG].map((policy) => ({ key: "key", policy, report: undefined })), runs: [] };
+    const [counter, log] = take(
+      [NOW_US, 0, 7, NOW_US - 5, 3, 0, 6, 3, NOW_US - 9, 1, NOW_US - 4, -3, NOW_US, 2],
+      call,
+    ).buckets;
+    expect(counter).toMatchObject({ state: { startUs: NOW_US - 5, current: 7, previous: 3, nowUs: NOW_US } });
+    expect(log).toMatchObject({
+      state: { times: [NOW_US - 9, NOW_US - 4, NOW_US], tokens: [1, 3, 2], gathered: [1], used: 6, nowUs: NOW_US },
+    });
+    expect(take([NOW_US, 0, 0, NOW_US, 0, 0, 0, 0], call).buckets[1]).toMatchObject({ state: { used: 0, times: [] } });
+  });
+
+  it.each<[string, typeof LOG, readonly number[]]>([
+    ["a counter without its second count", COUNTER, [0, 7, NOW_US]],
+    ["a negative second count", COUNTER, [0, 7, NOW_US, -1]],
+    ["a window that begins later than now", COUNTER, [0, 7, NOW_US + 1, 0]],
+    ["fewer runs than it says", LOG, [0, 3, 2, NOW_US - 1, 1]],
+    ["more runs than it says", LOG, [0, 1, 1, NOW_US - 1, 1, NOW_US, 1]],
+    ["more runs than tokens", LOG, [0, 1, 2, NOW_US - 1, 1, NOW_US, 0]],
+    ["other tokens than it says", LOG, [0, 3, 2, NOW_US - 1, 1, NOW_US, 1]],
+    ["a run without tokens", LOG, [0, 2, 2, NOW_US - 1, 2, NOW_US, 0]],
+    ["runs that are not in order", LOG, [0, 2, 2, NOW_US, 1, NOW_US - 1, 1]],
+    ["two runs of one instant", LOG, [0, 2, 2, NOW_US, 1, NOW_US, 1]],
+    ["a run of the future", LOG, [0, 1, 1, NOW_US + 1, 1]],
+    ["a negative number of runs", LOG, [0, 0, -1]],
+    ["a flag of token buckets", LOG, [1, 1, 1, NOW_US, 1]],
+  ])("is a fault for a sliding window with %s", (_, policy, block) => {
+    const call = { buckets: [{ key: "key", policy, report: undefined }], runs: [] };
+    expect(() => take([NOW_US, ...block], call)).toThrow(unknownForm);
   });
 
   it("takes a debt, and integers as digits or big integers as clients may give them", () => {

@@ -10,6 +10,8 @@ const ALIGNED = resolvePolicy(
   { name: "aligned", limit: 1e12, period: "366d", algorithm: "fixed-window", windowStart: "aligned" },
   "policy",
 );
+const COUNTER = resolvePolicy({ name: "c", limit: 9, period: "1m", algorithm: "sliding-window-counter" }, "policy");
+const LOG = resolvePolicy({ name: "l", limit: 9, period: 1.5, algorithm: "sliding-window-log" }, "policy");
 const REPORT: LeaseReport = {
   wish: 5,
   lifeUs: 100_000,
@@ -99,6 +101,8 @@ describe("the arguments of the other scripts", () => {
   it("are the policies and each bucket's number", () => {
     const addresses = [BUCKET, WINDOW, BUCKET].map((policy) => ({ key: "key", policy }));
     expect(encodeAddresses(addresses).join(" ")).toBe("2 t 100000 7 1 20 f 9 60000000 0 0 1 2 1");
+    const sliding = [COUNTER, LOG].map((policy) => ({ key: "key", policy }));
+    expect(encodeAddresses(sliding).join(" ")).toBe("2 c 9 60000000 0 0 l 9 1500 0 0 1 2");
   });
 
   it("add the tokens of an adjustment", () => {
