@@ -34,7 +34,7 @@ describe("C25 a: 200 concurrent consumes of a key with 100", () => {
     for (const { allowed, remaining } of decisions) if (!allowed) expect(remaining).toBe(0);
   });
 
-  it.each(["token-bucket", "fixed-window"])(
+  it.each(["token-bucket", "fixed-window", "sliding-window-counter", "sliding-window-log"])(
     "from two processes are 100 admissions with 99 to 0 left, once each (%s)",
     async (algorithm) => {
       const env = { REDIS_PORT: String(redis.server.port), ALGORITHM: algorithm };
@@ -56,21 +56,29 @@ describe("C25 a: 200 concurrent consumes of a key with 100", () => {
   });
 });
 
-it("mixed costs of one turn are served in order, each whole, and each is told its own remainder", async () => {
-  const limiter = redis.limiter({ policies: { name: "ten", limit: 10, period: "1h" }, lease: false });
-  const costs = [3, 3, 5, 2, 2, 1, 1, 1];
-  const decisions = await Promise.all(costs.map((cost) => limiter.consume("k", { cost })));
-  expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false, true, true, false, false, false]);
-  expect(admitted(decisions).map(({ remaining }) => remaining)).toEqual([7, 4, 2, 0]);
-});
+it.each(["token-bucket", "fixed-window", "sliding-window-counter", "sliding-window-log"] as const)(
+  "mixed costs of one turn are served in order, each whole, and each is told its own remainder (%s)",
+  async (algorithm) => {
+    const limiter = redis.limiter({ policies: { name: "ten", limit: 10, period: "1h", algorithm }, lease: false });
+    const costs = [3, 3, 5, 2, 2, 1, 1, 1];
+    const decisions = await Promise.all(costs.map((cost) => limiter.consume("k", { cost })));
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false, true, true, false, false, false]);
+    expect(admitted(decisions).map(({ remaining }) => remaining)).toEqual([7, 4, 2, 0]);
+  },
+);
 
 describe("C25 b: one key with 10 per minute and 30 per 30 minutes", () => {
-  it("charges the long policy for admitted calls only", async () => {
+  it.each([
+    ["token-bucket", "fixed-window"],
+    ["sliding-window-counter", "sliding-window-log"],
+    ["sliding-window-log", "token-bucket"],
+    ["fixed-window", "sliding-window-counter"],
+  ] as const)("charges the long policy for admitted calls only (%s and %s)", async (short, long) => {
     const limiter = redis.limiter({
       lease: false,
       policies: [
-        { name: "short", limit: 10, period: "1m" },
-        { name: "long", limit: 30, period: "30m", algorithm: "fixed-window" },
+        { name: "short", limit: 10, period: "1m", algorithm: short },
+        { name: "long", limit: 30, period: "30m", algorithm: long },
       ],
     });
     const decisions = [];

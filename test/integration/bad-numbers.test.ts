@@ -9,6 +9,9 @@ describe("C06: a cost beside the burst", () => {
   const policies: readonly PolicyOptions[] = [
     { name: "tokens", limit: 10, period: "1s", burst: 10 },
     { name: "window", limit: 10, period: "1s", algorithm: "fixed-window" },
+    // Twice a period until both of its windows are empty.
+    { name: "counter", limit: 10, period: "0.5s", algorithm: "sliding-window-counter" },
+    { name: "log", limit: 10, period: "1s", algorithm: "sliding-window-log" },
   ];
 
   it.each(policies)("C06 a: above it is never admitted, and the bucket stays as it is ($name)", async (policy) => {

@@ -11,8 +11,11 @@ const POLICIES: readonly PolicyOptions[] = [
   { name: "tokens", limit: 10, period: "10s" },
   { name: "window", limit: 10, period: "10s", algorithm: "fixed-window" },
   { name: "aligned", limit: 10, period: "10s", algorithm: "fixed-window", windowStart: "aligned" },
+  { name: "counter", limit: 10, period: "5s", algorithm: "sliding-window-counter" },
+  { name: "log", limit: 10, period: "10s", algorithm: "sliding-window-log" },
 ];
 const TWO_DAYS_US = 172_800_000_000;
+/** For all of them: the counter's is two periods. */
 const LONGEST_WAIT_MS = 10_000;
 
 function expectSane(decision: Decision): void {
@@ -78,7 +81,15 @@ describe("C02: stored state that is 60 s ahead of the store's clock", () => {
     ["a window with 3 used", POLICIES[1] as PolicyOptions, (us) => ({ form: 3, numbers: [us, 3] }), true],
     ["a window that is used up", POLICIES[1] as PolicyOptions, (us) => ({ form: 3, numbers: [us, 1000] }), false],
     ["an aligned window with 3 used", POLICIES[2] as PolicyOptions, (us) => ({ form: 3, numbers: [us, 3] }), true],
+    ["a counter with 3 used", POLICIES[3] as PolicyOptions, (us) => ({ form: 4, numbers: [us, 1, 2] }), true],
+    ["a counter that is used up", POLICIES[3] as PolicyOptions, (us) => ({ form: 4, numbers: [us, 900, 900] }), false],
+    ["a log with 3 used", POLICIES[4] as PolicyOptions, (us) => log(us - 9e6, 1, us, 2), true],
+    ["a log that is used up", POLICIES[4] as PolicyOptions, (us) => log(us - 9e6, 100, us, 900), false],
   ];
+
+  function log(...runs: readonly number[]): StoredValue {
+    return { form: 5, numbers: [10_000_000, runs[0] as number, 10, ...runs] };
+  }
 
   function tokens(level: number, us: number): StoredValue {
     return { form: 1, numbers: [level * 1000, us, 1_000_000, 10_000_000] };

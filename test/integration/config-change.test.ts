@@ -5,6 +5,11 @@ import { redisFixture } from "../support/redis-fixture.ts";
 
 const redis = redisFixture();
 
+const WINDOWS = ["fixed-window", "sliding-window-counter", "sliding-window-log"] as const;
+/** How long a policy of a minute takes to be as if unused. */
+const fullAfterMs = (algorithm: string | undefined): number =>
+  algorithm === "sliding-window-counter" ? 120_000 : 60_000;
+
 /** Two deployments over the same keys. */
 function deploy(before: PolicyOptions, after: PolicyOptions) {
   return [redis.limiter({ policies: before, lease: false }), redis.limiter({ policies: after, lease: false })] as const;
@@ -33,10 +38,10 @@ describe("C09: numbers of a policy change while its keys exist", () => {
     expect(await after.consume("k", { cost: 2 })).toMatchObject({ allowed: true });
   });
 
-  it("C09 b: a window that is used up serves at once under a higher limit", async () => {
+  it.each(WINDOWS)("C09 b: a window that is used up serves at once under a higher limit (%s)", async (algorithm) => {
     const [before, after] = deploy(
-      { name: "p", limit: 1, period: "100m", algorithm: "fixed-window" },
-      { name: "p", limit: 10, period: "100m", algorithm: "fixed-window" },
+      { name: "p", limit: 1, period: "100m", algorithm },
+      { name: "p", limit: 10, period: "100m", algorithm },
     );
     await before.consume("k");
     expect(await before.consume("k")).toMatchObject({ allowed: false });
@@ -46,6 +51,8 @@ describe("C09: numbers of a policy change while its keys exist", () => {
   it.each([
     ["token bucket", undefined],
     ["fixed window", "fixed-window"],
+    ["sliding window counter", "sliding-window-counter"],
+    ["sliding window log", "sliding-window-log"],
   ] as const)(
     "C09 c: a lower burst counts at once, and no wait is longer than the new time to full (%s)",
     async (_, algorithm) => {
@@ -57,36 +64,70 @@ describe("C09: numbers of a policy change while its keys exist", () => {
       const first = await after.consume("k");
       expect(first).toMatchObject({ allowed: true });
       expect(first.remaining).toBeLessThanOrEqual(9);
-      expect(first.resetAfterMs).toBeLessThanOrEqual(60_000);
+      expect(first.resetAfterMs).toBeLessThanOrEqual(fullAfterMs(algorithm));
       const refused = await after.consume("k", { cost: 10 });
       if (refused.allowed) throw new Error("admitted");
-      expect(refused.retryAfterMs).toBeLessThanOrEqual(60_000);
+      expect(refused.retryAfterMs).toBeLessThanOrEqual(fullAfterMs(algorithm));
     },
   );
 
-  it("C09 c: a window that was used far over a lower limit waits for its own end", async () => {
-    const [before, after] = deploy(
-      { name: "p", limit: 1000, period: "1h", algorithm: "fixed-window" },
-      { name: "p", limit: 10, period: "1m", algorithm: "fixed-window" },
-    );
-    await before.consume("k", { cost: 100 });
-    const refused = await after.consume("k");
-    if (refused.allowed) throw new Error("admitted");
-    expect(refused.remaining).toBe(0);
-    expect(refused.retryAfterMs).toBeLessThanOrEqual(60_000);
-    expect(refused.resetAfterMs).toBeLessThanOrEqual(60_000);
-  });
+  it.each(WINDOWS)(
+    "C09 c: a window that was used far over a lower limit waits for its own end (%s)",
+    async (algorithm) => {
+      const [before, after] = deploy(
+        { name: "p", limit: 1000, period: "1h", algorithm },
+        { name: "p", limit: 10, period: "1m", algorithm },
+      );
+      await before.consume("k", { cost: 100 });
+      const refused = await after.consume("k");
+      if (refused.allowed) throw new Error("admitted");
+      expect(refused.remaining).toBe(0);
+      expect(refused.retryAfterMs).toBeLessThanOrEqual(fullAfterMs(algorithm));
+      expect(refused.resetAfterMs).toBeLessThanOrEqual(fullAfterMs(algorithm));
+    },
+  );
 
   it("C09 d: another way of counting starts afresh under keys of its own", async () => {
-    const [before, after] = deploy(
-      { name: "p", limit: 5, period: "1h" },
-      { name: "p", limit: 5, period: "1h", algorithm: "fixed-window" },
-    );
+    const five = { name: "p", limit: 5, period: "1h" } as const;
+    const before = redis.limiter({ policies: five, lease: false });
     for (let i = 0; i < 6; i++) await before.consume("k");
-    expect(await after.consume("k")).toMatchObject({ allowed: true, remaining: 4, source: "store" });
+    for (const algorithm of WINDOWS) {
+      const after = redis.limiter({ policies: { ...five, algorithm }, lease: false });
+      expect(await after.consume("k")).toMatchObject({ allowed: true, remaining: 4, source: "store" });
+    }
     expect(await before.consume("k")).toMatchObject({ allowed: false });
     const keys = await keysUnder(redis.client, "spillway:");
-    expect(keys).toEqual(["spillway:v1:{k}:p:fixed-window", "spillway:v1:{k}:p:token-bucket"]);
+    expect(keys).toEqual([...WINDOWS, "token-bucket"].map((algorithm) => `spillway:v1:{k}:p:${algorithm}`));
+  });
+
+  it.each(WINDOWS)(
+    "old and new limits of a window that alternate call by call admit the larger one (%s)",
+    async (algorithm) => {
+      const [before, after] = deploy(
+        { name: "p", limit: 7, period: "1h", algorithm },
+        { name: "p", limit: 12, period: "1h", algorithm },
+      );
+      let admitted = 0;
+      for (let i = 0; i < 60; i++) if ((await (i % 2 ? before : after).consume("k")).allowed) admitted++;
+      expect(admitted).toBe(12);
+    },
+  );
+
+  it("a log whose old and new periods alternate keeps to both of them", async () => {
+    const [before, after] = deploy(
+      { name: "p", limit: 12, period: "1h", algorithm: "sliding-window-log" },
+      { name: "p", limit: 5, period: 50, algorithm: "sliding-window-log" },
+    );
+    let admitted = 0;
+    for (let round = 0; round < 8; round++) {
+      for (let i = 0; i < 3; i++) if ((await after.consume("k")).allowed) admitted++;
+      await before.consume("k", { cost: 0 });
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+    // The shorter policy knows nothing of the longer one's limit, but what it took counts for that.
+    expect(admitted).toBe(24);
+    expect((await before.peek("k")).policies[0]).toMatchObject({ remaining: 0 });
+    expect(await before.consume("k")).toMatchObject({ allowed: false });
   });
 
   it("old and new numbers that alternate call by call admit no more than the larger burst and what comes in", async () => {

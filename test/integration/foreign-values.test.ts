@@ -7,6 +7,8 @@ const redis = redisFixture();
 const POLICIES: readonly PolicyOptions[] = [
   { name: "tokens", limit: 6, period: "1h" },
   { name: "window", limit: 6, period: "1h", algorithm: "fixed-window" },
+  { name: "counter", limit: 6, period: "1h", algorithm: "sliding-window-counter" },
+  { name: "log", limit: 6, period: "1h", algorithm: "sliding-window-log" },
 ];
 const keyOf = ({ name, algorithm = "token-bucket" }: PolicyOptions, key = "k"): string =>
   `spillway:v1:{${key}}:${name}:${algorithm}`;

@@ -18,13 +18,19 @@ const bucket = { name: "bucket", limit: 100, period: "1s", burst: 20 } as const;
 const window = { name: "window", limit: 4, period: 20, algorithm: "fixed-window" } as const;
 const aligned = { name: "aligned", limit: 4, period: 20, algorithm: "fixed-window", windowStart: "aligned" } as const;
 
+const counter = { name: "counter", limit: 4, period: 20, algorithm: "sliding-window-counter" } as const;
+const log = { name: "log", limit: 4, period: 20, algorithm: "sliding-window-log" } as const;
+
 const LIMITERS: readonly (readonly [string, Omit<RateLimiterOptions, "store">])[] = [
   ["a token bucket", { policies: bucket, lease: false }],
   ["a token bucket with leases", { policies: bucket }],
   ["a large token bucket with leases", { policies: { name: "large", limit: 700, period: "1s", burst: 200 } }],
   ["a fixed window", { policies: window }],
   ["an aligned window", { policies: aligned }],
+  ["a sliding window counter", { policies: counter }],
+  ["a sliding window log", { policies: log }],
   ["several policies", { policies: [bucket, window], lease: false }],
+  ["policies of each kind", { policies: [bucket, window, counter, log] }],
 ];
 
 it.each(LIMITERS)("C04 d: a caller who comes back when told, alone, is admitted each time (%s)", async (_, options) => {

@@ -6,6 +6,9 @@ import { PATIENT_MS, redisFixture } from "../support/redis-fixture.ts";
 
 const redis = redisFixture();
 
+const ALGORITHMS = ["token-bucket", "fixed-window", "sliding-window-counter", "sliding-window-log"] as const;
+const fullAfterMs = (algorithm: (typeof ALGORITHMS)[number], periodMs: number): number =>
+  algorithm === "sliding-window-counter" ? 2 * periodMs : periodMs;
 const THIRTY_DAYS_MS = 2_592_000_000;
 
 /** Warnings of this process and the longest timer that it set, while something runs. */
@@ -34,15 +37,21 @@ describe("C08 a: 6 per 30 days", () => {
   const policies: readonly PolicyOptions[] = [
     { name: "tokens", limit: 6, period: THIRTY_DAYS_MS },
     { name: "window", limit: 6, period: "30d", algorithm: "fixed-window" },
+    { name: "counter", limit: 6, period: "30d", algorithm: "sliding-window-counter" },
+    { name: "log", limit: 6, period: "30d", algorithm: "sliding-window-log" },
   ];
+  /** Until one more is there, and until all are, in periods. */
+  const WAITS = { tokens: [1 / 6, 1], window: [1, 1], counter: [7 / 6, 2], log: [1, 1] } as const;
+  const waitsOf = ({ name }: PolicyOptions): number[] =>
+    WAITS[name as keyof typeof WAITS].map((periods) => periods * THIRTY_DAYS_MS);
 
   function expectLongWait(decision: Decision, policy: PolicyOptions): void {
     if (decision.allowed) throw new Error("admitted");
-    const wait = policy.algorithm === "fixed-window" ? THIRTY_DAYS_MS : THIRTY_DAYS_MS / 6;
+    const [wait = 0, full = 0] = waitsOf(policy);
     expect(decision.retryAfterMs).toBeGreaterThan(wait - 60_000);
     expect(decision.retryAfterMs).toBeLessThanOrEqual(wait);
-    expect(decision.resetAfterMs).toBeGreaterThan(THIRTY_DAYS_MS - 60_000);
-    expect(decision.resetAfterMs).toBeLessThanOrEqual(THIRTY_DAYS_MS);
+    expect(decision.resetAfterMs).toBeGreaterThan(full - 60_000);
+    expect(decision.resetAfterMs).toBeLessThanOrEqual(full);
   }
 
   it.each(policies)("is still used up after 50 ms, without a timer that overflows ($name)", async (policy) => {
@@ -57,8 +66,9 @@ describe("C08 a: 6 per 30 days", () => {
     expect(longestTimerMs).toBeLessThanOrEqual(2 ** 31 - 1);
     const [key = ""] = await keysUnder(redis.client, "spillway:");
     const pttl = await redis.client.pttl(key);
-    expect(pttl).toBeGreaterThan(THIRTY_DAYS_MS - 60_000);
-    expect(pttl).toBeLessThanOrEqual(THIRTY_DAYS_MS + 200);
+    const [, full = 0] = waitsOf(policy);
+    expect(pttl).toBeGreaterThan(full - 60_000);
+    expect(pttl).toBeLessThanOrEqual(full + 200);
   });
 
   it.each(policies)("is used up for a process that decides by its share, too ($name)", async (policy) => {
@@ -114,6 +124,8 @@ describe("C08 b: sub-second periods, one request each 5 ms for 3 s", { timeout: 
   it.each([
     [8, { name: "tokens", limit: 10, period: 100 }],
     [6, { name: "window", limit: 10, period: 100, algorithm: "fixed-window" }],
+    [6, { name: "counter", limit: 10, period: 100, algorithm: "sliding-window-counter" }],
+    [6, { name: "log", limit: 10, period: 100, algorithm: "sliding-window-log" }],
     // With burst 1, a request that comes a moment before its token is refused, and the next one comes 5 ms later.
     [5, { name: "hundred", limit: 100, period: "1s", burst: 1 }],
   ] as const)("are admitted evenly, %i to 12 in each 100 ms (%j)", async (least, policy) => {
@@ -127,13 +139,13 @@ describe("C08 b: sub-second periods, one request each 5 ms for 3 s", { timeout: 
     for (const { decision } of seen) {
       if (decision.allowed) continue;
       expect(decision.retryAfterMs).toBeGreaterThan(0);
-      expect(decision.retryAfterMs).toBeLessThanOrEqual(100);
+      expect(decision.retryAfterMs).toBeLessThanOrEqual(policy.name === "counter" ? 200 : 100);
     }
   });
 });
 
 describe("C08 c: periods at the edge of what is allowed", () => {
-  it.each(["token-bucket", "fixed-window"] as const)("1 ms works as stated (%s)", async (algorithm) => {
+  it.each(ALGORITHMS)("1 ms works as stated (%s)", async (algorithm) => {
     const client = redis.connect();
     const store = redisStore(client);
     const limiter = createRateLimiter({
@@ -148,7 +160,7 @@ describe("C08 c: periods at the edge of what is allowed", () => {
     for (let i = 0; i < 50; i++) {
       const decision = await limiter.consume("k");
       expect(decision.degraded).toBe(false);
-      if (!decision.allowed) expect(decision.retryAfterMs).toBeLessThanOrEqual(1);
+      if (!decision.allowed) expect(decision.retryAfterMs).toBeLessThanOrEqual(fullAfterMs(algorithm, 1));
     }
     await sleep(5);
     expect(await redis.client.exists(`spillway:v1:{k}:p:${algorithm}`)).toBe(0);
@@ -159,16 +171,14 @@ describe("C08 c: periods at the edge of what is allowed", () => {
     expect(() => createRateLimiter({ policies: { name: "p", limit: 1, period: 0.5 } })).toThrow(/policies\.period/);
   });
 
-  it.each(["token-bucket", "fixed-window"] as const)(
-    "1,500.5 ms is kept to the microsecond (%s)",
-    async (algorithm) => {
-      const limiter = redis.limiter({ policies: { name: "p", limit: 1, period: 1500.5, algorithm }, lease: false });
-      expect(await limiter.consume("k")).toMatchObject({ allowed: true, resetAfterMs: 1500.5 });
-      const refused = await limiter.consume("k");
-      if (refused.allowed) throw new Error("admitted");
-      expect(refused.retryAfterMs).toBeGreaterThan(1400);
-      expect(refused.retryAfterMs).toBeLessThan(1500.5);
-      expect(await redis.client.pttl(`spillway:v1:{k}:p:${algorithm}`)).toBeLessThanOrEqual(1502);
-    },
-  );
+  it.each(ALGORITHMS)("1,500.5 ms is kept to the microsecond (%s)", async (algorithm) => {
+    const limiter = redis.limiter({ policies: { name: "p", limit: 1, period: 1500.5, algorithm }, lease: false });
+    const fullMs = fullAfterMs(algorithm, 1500.5);
+    expect(await limiter.consume("k")).toMatchObject({ allowed: true, resetAfterMs: fullMs });
+    const refused = await limiter.consume("k");
+    if (refused.allowed) throw new Error("admitted");
+    expect(refused.retryAfterMs).toBeGreaterThan(fullMs - 100);
+    expect(refused.retryAfterMs).toBeLessThan(fullMs);
+    expect(await redis.client.pttl(`spillway:v1:{k}:p:${algorithm}`)).toBeLessThanOrEqual(fullMs + 2);
+  });
 });
