@@ -3,8 +3,8 @@ import { type Contestant, Disqualified } from "../harness/question.ts";
 import { encodeCommand, type RawCommand, RawConnection } from "../harness/raw-connection.ts";
 import { minimalGcra } from "./minimal-gcra.ts";
 
-/** Connections, each with this many calls in flight. */
-const CONNECTIONS = 4;
+/** Connections, each with `DEPTH` calls in flight. */
+export const CONNECTIONS = 4;
 const DEPTH = 16;
 
 /** The calls of one contestant. */

@@ -7,7 +7,7 @@ export interface ScriptCall {
   readonly name: string;
   /** Keys of one call. */
   readonly keys: number;
-  readonly policies: readonly ("token-bucket" | "fixed-window")[];
+  readonly policies: readonly Policy["algorithm"][];
   /** Whether each bucket settles the lease that the last call got, and wishes for another one. */
   readonly isLeased: boolean;
 }
@@ -43,7 +43,7 @@ export function spillwayCommands(internals: Internals, shape: ScriptCall): Scrip
   return {
     commandsOf: (connection) =>
       Array.from({ length: COMMANDS }, (_, i) => {
-        const call = callOf(shape, policies, `${shape.name}:${connection}:${i}`);
+        const call = callOf(shape, policies, commandKey(shape, connection, i));
         return commandOf(internals, shape, call, tally);
       }),
     check: (call) => checkScript(internals, shape, call),
@@ -57,14 +57,16 @@ export function spillwayCommands(internals: Internals, shape: ScriptCall): Scrip
   };
 }
 
-function policyOf(
+/** The policy behind a bucket of a call. */
+export function policyOf(
   { resolvePolicy }: Internals,
   { isLeased }: ScriptCall,
   algorithm: ScriptCall["policies"][number],
   index: number,
 ): Policy {
   const name = `bench-${index}`;
-  if (algorithm === "fixed-window") return resolvePolicy({ name, limit: EXACT_LIMIT, period: "1s", algorithm }, name);
+  if (algorithm === "sliding-window-log") return resolvePolicy({ name, limit: 10_000, period: "1h", algorithm }, name);
+  if (algorithm !== "token-bucket") return resolvePolicy({ name, limit: EXACT_LIMIT, period: "1s", algorithm }, name);
   const limit = isLeased ? LEASED_LIMIT : EXACT_LIMIT;
   return resolvePolicy({ name, limit, period: "1s", burst: isLeased ? LEASED_BURST : EXACT_LIMIT }, name);
 }
@@ -89,7 +91,7 @@ function commandOf(
   call: TakeCall,
   tally: { replies: number; notServed: number; granted: number },
 ): RawCommand {
-  const keys = keysOf(internals, call);
+  const keys = storeKeysOf(internals, call);
   const parts = ["EVALSHA", internals.take.sha1, String(keys.length), ...keys, ...internals.encodeTake(call)];
   const bytes = encodeCommand(parts);
   const places = isLeased ? call.buckets.map((_, i) => bytes.indexOf(String(UNKNOWN_IDS[i]))) : [];
@@ -110,7 +112,17 @@ function commandOf(
   };
 }
 
-function keysOf({ bucketKey }: Internals, { buckets }: TakeCall): string[] {
+/** The keys of all calls of one key each, on so many connections. */
+export function keysOf(shape: ScriptCall, connections: number): string[] {
+  const numbers = Array.from({ length: connections * COMMANDS }, (_, i) => i);
+  return numbers.map((i) => `${commandKey(shape, Math.floor(i / COMMANDS), i % COMMANDS)}:0`);
+}
+
+function commandKey({ name }: ScriptCall, connection: number, command: number): string {
+  return `${name}:${connection}:${command}`;
+}
+
+function storeKeysOf({ bucketKey }: Internals, { buckets }: TakeCall): string[] {
   return buckets.map((bucket) => bucketKey("bench", bucket));
 }
 
@@ -124,7 +136,7 @@ async function checkScript(
     internals.resolvePolicy({ name: `checked-${i}`, limit: CHECKED_LIMIT + 3 * i, period: "1h", algorithm }, "checked"),
   );
   const call = callOf(shape, policies, `${shape.name}:checked`, CHECKED_LIMIT + 5);
-  const keys = keysOf(internals, call);
+  const keys = storeKeysOf(internals, call);
   const { sha1 } = internals.take;
   const reply = (await send(sha1, String(keys.length), ...keys, ...internals.encodeTake(call))) as number[];
   const { buckets, served } = internals.decodeTake(reply, call, keys);

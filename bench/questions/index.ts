@@ -1,4 +1,5 @@
 import type { Question } from "../harness/question.ts";
+import { algorithms } from "./algorithms.ts";
 import { coldKeys } from "./cold-keys.ts";
 import { leaseHit } from "./lease-hit.ts";
 import { leaseVsExact } from "./lease-vs-exact.ts";
@@ -17,5 +18,6 @@ export const QUESTIONS: readonly Question[] = [
   memory,
   leaseHit,
   leaseVsExact,
+  algorithms,
   stalledStore,
 ];

@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "a2e09286842265bb87c813e0f348e7cb7885f625",
+  sha1: "91bcad15839e40b1c7b6e62e1c75d8b10d11c4c3",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -305,15 +305,10 @@ end
 local function write_sliding_log(key, now_us, log)
   local newest_us = now_us
   if log.length > log.from then newest_us = log_run(log, log.length - 1) end
-  local runs = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to)
-  local value
-  if log.length > log.to then
-    value = struct.pack('<BdddI2I2c0I6I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs,
-      log.more_us % TIMES, log.more_count)
-  else
-    value = struct.pack('<BdddI2I2c0', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs)
-  end
-  redis.call('SET', key, value, 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local head = struct.pack('<BdddI2I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base)
+  local runs, more = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to), ''
+  if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
+  redis.call('SET', key, table.concat({ head, runs, more }), 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
@@ -727,7 +722,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "92c7c66e53db20ab5124fb1f67d8d2810a675dfd",
+  sha1: "b02f101a9ef5b3a3b7ee0140dd56586ad1bb2920",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -1014,15 +1009,10 @@ end
 local function write_sliding_log(key, now_us, log)
   local newest_us = now_us
   if log.length > log.from then newest_us = log_run(log, log.length - 1) end
-  local runs = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to)
-  local value
-  if log.length > log.to then
-    value = struct.pack('<BdddI2I2c0I6I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs,
-      log.more_us % TIMES, log.more_count)
-  else
-    value = struct.pack('<BdddI2I2c0', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs)
-  end
-  redis.call('SET', key, value, 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local head = struct.pack('<BdddI2I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base)
+  local runs, more = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to), ''
+  if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
+  redis.call('SET', key, table.concat({ head, runs, more }), 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
@@ -1085,7 +1075,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "a518f03c892f008e45b9b3a283e932f793129530",
+  sha1: "fb95259dcbcffc9008caa344d3dccb4f828ced0d",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local time = redis.call('TIME')
@@ -1484,15 +1474,10 @@ end
 local function write_sliding_log(key, now_us, log)
   local newest_us = now_us
   if log.length > log.from then newest_us = log_run(log, log.length - 1) end
-  local runs = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to)
-  local value
-  if log.length > log.to then
-    value = struct.pack('<BdddI2I2c0I6I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs,
-      log.more_us % TIMES, log.more_count)
-  else
-    value = struct.pack('<BdddI2I2c0', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, runs)
-  end
-  redis.call('SET', key, value, 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local head = struct.pack('<BdddI2I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base)
+  local runs, more = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to), ''
+  if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
+  redis.call('SET', key, table.concat({ head, runs, more }), 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
