@@ -20,19 +20,20 @@
 
 local now_us = server_time_us()
 local policies, slot = read_policies(ARGV)
-local values = redis.call('MGET', unpack(KEYS))
+local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
   local policy, tokens = policies[ARGV[slot] + 0], ARGV[slot + 1] + 0
   slot = slot + 2
+  if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if is_foreign(KEYS[i], values[i]) then
     n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
   elseif policy[1] ~= 't' then
-    local window = read_window(values[i], now_us, policy)
+    local window = read_window(KEYS[i], values[i], now_us, policy)
     if window then
-      adjust_window(policy, now_us, window, tokens)
+      adjust_window(KEYS[i], policy, now_us, window, tokens)
+      n = reply_window(reply, n, KEYS[i], policy, window)
       write_window(KEYS[i], now_us, policy, window)
-      n = reply_window(reply, n, policy, window)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end

@@ -20,16 +20,17 @@
 
 local now_us = server_time_us()
 local policies, slot = read_policies(ARGV)
-local values = redis.call('MGET', unpack(KEYS))
+local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
   local policy = policies[ARGV[slot] + 0]
   slot = slot + 1
+  if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if policy[1] ~= 't' then
-    local window = read_window(values[i], now_us, policy) or read_window(false, now_us, policy)
+    local window = read_window(KEYS[i], values[i], now_us, policy) or read_window(KEYS[i], false, now_us, policy)
     reset_window(policy, window)
+    n = reply_window(reply, n, KEYS[i], policy, window)
     write_window(KEYS[i], now_us, policy, window)
-    n = reply_window(reply, n, policy, window)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
     local value = values[i]

@@ -173,7 +173,7 @@ local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
 local USED, COSTS = 4, 5
 
 local policies, slot = read_policies(argv)
-local values = redis.call('MGET', unpack(KEYS))
+local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local argument_count, key_count = #argv, #KEYS
 local buckets, policy_of = {}, {}
 
@@ -183,10 +183,14 @@ for i = 1, key_count do
   local reported = number < 0
   local policy, value = policies[reported and -number or number], values[i]
   policy_of[i] = policy
+  if value == nil then
+    value = value_of(KEYS[i], policy)
+    values[i] = value
+  end
   if is_foreign(KEYS[i], value) then
     buckets[i] = false
   elseif policy[1] ~= 't' then
-    buckets[i] = read_window(value, call_us, policy)
+    buckets[i] = read_window(KEYS[i], value, call_us, policy)
   else
     local units_per_token, burst = policy[2], policy[5]
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
@@ -265,8 +269,9 @@ for i = 1, key_count do
     reply[n + 1], reply[n + 2], reply[n + 3] = -1, fault_of(values[i]), 0
     n = n + 3
   elseif policy[1] ~= 't' then
+    charge_window(KEYS[i], call_us, policy, b)
+    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
     write_window(KEYS[i], call_us, policy, b)
-    n = reply_window(reply, n, policy, b, b[COSTS])
   else
     local level, older, older_death_us, newer, newer_id, newer_death_us =
       b[LEVEL], b[OLDER], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]

@@ -4,9 +4,21 @@
 -- @include lib/sliding-window-counter
 -- @include lib/sliding-window-log
 
+-- What MGET would give for a key, but of a log its head alone: a call about logs asks for one key after another.
+local function value_of(key, policy)
+  local value
+  if policy[1] == 'l' then
+    value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+  else
+    value = redis.pcall('GET', key)
+  end
+  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  return value
+end
+
 -- A window brought to now: what is left of its limit, false, and what its kind keeps. In all kinds the fourth is what a call
 -- adds its charges to. nil when none of our scripts wrote the value.
-local function read_window(value, now_us, policy)
+local function read_window(key, value, now_us, policy)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -16,13 +28,13 @@ local function read_window(value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us)
   return log and { limit - log.used, false, log, 0 }
 end
 
--- Appends to a reply how a window stands; returns the next n. `costs` are those that were refused.
-local function reply_window(reply, n, policy, window, costs)
-  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+-- Appends to a reply how a window stands, before it is written; returns the next n. `costs` are those that were refused.
+local function reply_window(reply, n, key, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
   reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
   if policy[1] == 'f' then return n + 3 end
   reply[n + 4] = window[5]

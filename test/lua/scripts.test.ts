@@ -1,9 +1,9 @@
 import { commandCalls } from "@spillway/testkit";
 import { beforeAll, describe, expect, it } from "vitest";
-import { peek } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
-import { encodeAddresses } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
+import { peek, take } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
+import { encodeAddresses, encodeTake } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
 import { redisFixture } from "../support/redis-fixture.ts";
-import { COUNTER, EACH, keyOf, policyOf, RawScripts, SCRIPTS, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
+import { COUNTER, EACH, keyOf, LOG, policyOf, RawScripts, SCRIPTS, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
 
 const redis = redisFixture();
 let scripts: RawScripts;
@@ -101,12 +101,67 @@ describe("peek", () => {
   });
 });
 
+it("a log's value stays short, however long it is used", async () => {
+  const brief = policyOf({ name: "brief", limit: 50, period: 20, algorithm: "sliding-window-log" });
+  const args = encodeTake({
+    buckets: [{ key: "k", policy: brief, report: undefined }],
+    runs: [{ count: 1, charges: [{ bucket: 0, cost: 1 }] }],
+  });
+  let longest = 0;
+  let served = 0;
+  for (let batch = 0; batch < 60; batch++) {
+    const pipeline = redis.client.pipeline();
+    for (let i = 0; i < 50; i++) pipeline.evalsha(take.sha1, 1, keyOf(brief), ...args);
+    const replies = (await pipeline.strlen(keyOf(brief)).exec()) ?? [];
+    longest = Math.max(longest, Number(replies.at(-1)?.[1]));
+    for (const [, reply] of replies) if (Array.isArray(reply) && reply.at(-1) === 1) served++;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  expect(served).toBeGreaterThan(300);
+  // Live runs, as many that are over, and those that are not worth a move.
+  expect(longest).toBeLessThanOrEqual(37 + 8 * (2 * 50 + 64));
+});
+
 describe("a call", () => {
   it("reads all buckets in one step and writes each once", async () => {
+    const whole = EACH.filter((policy) => policy !== LOG);
     await redis.client.config("RESETSTAT");
-    await scripts.take(EACH, 1);
+    await scripts.take(whole, 1);
     const calls = await commandCalls(redis.client);
-    expect([calls.get("mget"), calls.get("set"), calls.get("time")]).toEqual([1, EACH.length, 1]);
+    expect([calls.get("mget"), calls.get("set"), calls.get("time")]).toEqual([1, whole.length, 1]);
+  });
+
+  it("moves a few bytes of a log, whatever its length: its head, the runs that count, the new one", async () => {
+    const long = policyOf({ name: "long", limit: 10_000, period: "1h", algorithm: "sliding-window-log" });
+    for (let i = 0; i < 3; i++) await scripts.take([long]);
+    const ofLength: Record<string, number>[] = [];
+    for (const more of [0, 600]) {
+      for (let i = 0; i < more; i++) await scripts.take([long]);
+      await redis.client.config("RESETSTAT");
+      await scripts.take([long]);
+      const calls = await commandCalls(redis.client);
+      calls.delete("evalsha");
+      calls.delete("config|resetstat");
+      ofLength.push(Object.fromEntries(calls));
+    }
+    expect(ofLength).toEqual(Array(2).fill({ time: 1, getrange: 3, setrange: 2, pexpire: 1 }));
+  });
+
+  it("about a log and others asks for one bucket after another, and takes a value of another type as that one's fault", async () => {
+    await redis.client.rpush(keyOf(TOKENS), "5");
+    await redis.client.pexpire(keyOf(TOKENS), 60_000);
+    expect((await scripts.take([TOKENS, WINDOW, LOG])).slice(1, 10)).toEqual([
+      -1,
+      1,
+      0,
+      0,
+      0,
+      expect.any(Number),
+      0,
+      0,
+      0,
+    ]);
+    expect((await scripts.peek([WINDOW, LOG])).slice(1, 3)).toEqual([0, 0]);
   });
 
   it("costs one read, one write and the time when it is about one token bucket", async () => {

@@ -62,16 +62,17 @@ export function unpackStored(bytes: Buffer): StoredValue {
   return { form, numbers };
 }
 
-/** What stands before the runs of a log: its form, three doubles, two short numbers. */
-const LOG_HEAD = 29;
+/** What stands before the runs of a log: its form, three doubles, two short numbers, and which of the runs count. */
+const LOG_HEAD = 37;
 
 /** The head's numbers without what only serves to read the runs, then time and tokens of each run. */
 function unpackLog(bytes: Buffer): StoredValue {
   const [keepUs, keptUs, newestUs] = [1, 9, 17].map((at) => bytes.readDoubleLE(at)) as [number, number, number];
   const [keepTokens, base] = [bytes.readUInt16LE(25), bytes.readUInt16LE(27)];
+  const [from, to] = [bytes.readUInt32LE(29), bytes.readUInt32LE(33)];
   const numbers = [keepUs, keptUs, keepTokens];
   let before = base;
-  for (let at = LOG_HEAD; at < bytes.length; at += 8) {
+  for (let at = LOG_HEAD + 8 * from; at < LOG_HEAD + 8 * to; at += 8) {
     const behindUs = (newestUs - bytes.readUIntLE(at, 6)) % 2 ** 48;
     const count = bytes.readUInt16LE(at + 6);
     numbers.push(newestUs - behindUs, (count - before + 2 ** 16) % 2 ** 16);
@@ -95,6 +96,7 @@ function packLog([keepUs = 0, keptUs = 0, keepTokens = 0, ...runs]: readonly num
   for (const [index, number] of [keepUs, keptUs, runs.at(-2) ?? keptUs].entries())
     bytes.writeDoubleLE(number, 1 + 8 * index);
   bytes.writeUInt16LE(keepTokens, 25);
+  bytes.writeUInt32LE(runs.length / 2, 33);
   let count = 0;
   for (let i = 0; i < runs.length; i += 2) {
     count += runs[i + 1] as number;

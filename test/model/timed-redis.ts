@@ -44,6 +44,17 @@ local function test_call(run, name, ...)
     test_server.call('HSET', 'model:deaths', args[1], test_now_ms + args[4])
     return run('SET', args[1], args[2], 'PX', 600000)
   end
+  if name == 'SETRANGE' or name == 'PEXPIRE' then
+    if test_server.call('EXISTS', args[1]) == 0 then error('a ' .. name .. ' of a key that is not there') end
+    if name == 'SETRANGE' then return run(name, ...) end
+    test_server.call('HSET', 'model:lives', args[1], args[2])
+    test_server.call('HSET', 'model:deaths', args[1], test_now_ms + args[2])
+    return run('PEXPIRE', args[1], 600000)
+  end
+  if name == 'GETRANGE' then
+    test_bury(args[1])
+    return run(name, ...)
+  end
   if name ~= 'GET' and name ~= 'MGET' and name ~= 'EXISTS' then error('an unexpected command: ' .. name) end
   for _, key in ipairs(args) do test_bury(key) end
   return run(name, ...)

@@ -105,7 +105,7 @@ export const TWINS: readonly Twin[] = [
     mistake: "a token counts for a microsecond more than its period",
     leases: false,
     algorithm: "sliding-window-log",
-    edits: [["log_run_after(log, 0, now_us - keep_us)", "log_run_after(log, 0, now_us - keep_us - 1)"]],
+    edits: [["log_run_after(key, log, from, now_us - keep_us)", "log_run_after(key, log, from, now_us - keep_us - 1)"]],
   },
   {
     mistake: "a shorter period forgets what a longer one still counts",
@@ -123,7 +123,7 @@ export const TWINS: readonly Twin[] = [
     mistake: "tokens of the future stay there when the clock goes back",
     leases: false,
     algorithm: "sliding-window-log",
-    edits: [["if log.length > 0 and newest_us > now_us then", "if log.length < 0 then"]],
+    edits: [["if log.length > 0 and log.newest_us > now_us then", "if log.length < 0 then"]],
   },
   {
     mistake: "tokens of one instant stand in two runs",

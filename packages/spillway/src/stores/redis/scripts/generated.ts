@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "91bcad15839e40b1c7b6e62e1c75d8b10d11c4c3",
+  sha1: "f6cca0068f1bae42b2ac93343b69ce1553bee496",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -44,6 +44,7 @@ local function read_policies(argv)
   for i = 1, argv[1] + 0 do
     local slot = 5 * i - 3
     policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
+    if argv[slot] == 'l' then policies.has_log = true end
   end
   return policies, 2 + 5 * #policies
 end
@@ -151,34 +152,43 @@ local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
   return quotient_up(previous, start_us + period_us - now_us, period_us)
 end
-local LOG_HEAD, TIMES, COUNTS = 29, 281474976710656, 65536
-local function log_run(log, index)
+local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
+local function log_run(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
-  local low, count = struct.unpack('<I6I2', log.value, LOG_HEAD + 1 + 8 * index)
-  return log.newest_us - (log.newest_us - low) % TIMES, count
+  local us = log.times[index]
+  if us then return us, log.counts[index] end
+  local at = LOG_HEAD + 8 * index
+  local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
+  us = log.newest_us - (log.newest_us - low) % TIMES
+  log.times[index], log.counts[index] = us, count
+  return us, count
 end
-local function log_run_after(log, from, us)
-  local to = log.length
-  if from < to and log_run(log, from) > us then return from end
+local function log_run_after(key, log, from, us)
+  local step, to = 1, log.length
+  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(log, middle) > us then to = middle else from = middle + 1 end
+    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
-local function log_run_of(log, from, tokens, since)
-  local to = log.length
-  while from < to do
-    local middle = floor((from + to) / 2)
-    local _, count = log_run(log, middle)
-    if (count - since) % COUNTS >= tokens then to = middle else from = middle + 1 end
-  end
-  return from
-end
-local function log_tokens(log, from, index, since)
+local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(log, index)
+  local _, count = log_run(key, log, index)
   return (count - since) % COUNTS
+end
+local function log_run_of(key, log, from, tokens, since)
+  local step, to, first = 1, log.length, from
+  while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
+    from, step = from + step, 2 * step
+  end
+  if from + step <= to then to = from + step - 1 end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_tokens(key, log, first, middle, since) >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
 end
 local function set_last_run(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
@@ -187,87 +197,84 @@ local function cut_log(log, length)
   if length <= log.to then log.to, log.more_us = length, nil end
   log.length = length
 end
-local function read_sliding_log(value, now_us, limit, period_us)
-  if not value then
-    return { value = '', from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
-      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+local function advance_log(key, log, now_us, period_us)
+  if log.length > 0 and log.newest_us > now_us then
+    local _, count = log_run(key, log, log.length - 1)
+    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
   end
-  local bytes = #value - LOG_HEAD
-  if bytes < 0 or bytes % 8 ~= 0 or string.byte(value) ~= 5 then return nil end
-  local keep_us, kept_us, newest_us, keep_tokens, base = struct.unpack('<dddI2I2', value, 2)
+  local from, keep_us = log.from, log.keep_us
+  log.from = log_run_after(key, log, from, now_us - keep_us)
+  if log.from > from then
+    local _, count = log_run(key, log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * log.keep_tokens then
+    local surplus = log.kept - 2 * log.keep_tokens
+    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_run(key, log, log.first - 1)
+      log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
+    end
+  end
+end
+local function read_sliding_log(key, head, now_us, limit, period_us)
+  if not head then
+    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
+      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
-    and newest_us <= LARGEST) then return nil end
-  if bytes > 0 and struct.unpack('<I6', value, #value - 7) ~= newest_us % TIMES then return nil end
+    and newest_us <= LARGEST and from <= to) then return nil end
+  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  if from < to then
+    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    if #last ~= 8 then return nil end
+    local low, count = struct.unpack('<I6I2', last)
+    if low ~= newest_us % TIMES then return nil end
+    log.times[to - 1], log.counts[to - 1] = newest_us, count
+  end
   if kept_us > now_us then kept_us = now_us end
   if period_us >= keep_us or now_us - kept_us >= keep_us then
     if period_us < keep_us then keep_tokens = 0 end
     keep_us, kept_us = period_us, now_us
   end
   if limit > keep_tokens then keep_tokens = limit end
-  local log = { value = value, from = 0, to = bytes / 8, length = bytes / 8, base = base, newest_us = newest_us,
-    keep_us = keep_us, keep_tokens = keep_tokens, kept_us = kept_us }
-  if log.length > 0 and newest_us > now_us then
-    local _, count = log_run(log, log.length - 1)
-    set_last_run(log, log_run_after(log, 0, now_us - 1), now_us, count)
-  end
-  log.from = log_run_after(log, 0, now_us - keep_us)
-  if log.from > 0 then
-    local _, count = log_run(log, log.from - 1)
-    log.base = count
-  end
-  log.kept = log_tokens(log, log.from, log.length - 1, log.base)
-  if log.kept > 2 * keep_tokens then
-    local surplus = log.kept - 2 * keep_tokens
-    log.from = log_run_of(log, log.from, surplus + 1, log.base)
-    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * keep_tokens
-  end
-  log.first, log.before, log.used = log.from, log.base, log.kept
-  if keep_us > period_us then
-    log.first = log_run_after(log, log.from, now_us - period_us)
-    if log.first > log.from then
-      local _, count = log_run(log, log.first - 1)
-      log.before, log.used = count, log_tokens(log, log.first, log.length - 1, count)
-    end
-  end
+  log.keep_us, log.kept_us, log.keep_tokens = keep_us, kept_us, keep_tokens
+  advance_log(key, log, now_us, period_us)
   return log
 end
-local function charge_sliding_log(log, now_us, tokens)
-  if tokens == 0 then return end
-  local us, count = nil, log.base
-  if log.length > log.from then us, count = log_run(log, log.length - 1) end
-  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
-  log.kept, log.used = log.kept + tokens, log.used + tokens
-end
-local function refund_sliding_log(log, tokens)
-  if tokens > log.kept then tokens = log.kept end
-  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
-  if log.kept == 0 then return cut_log(log, log.from) end
-  local index = log_run_of(log, log.from, log.kept, log.base)
-  local us, count = log_run(log, index)
-  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
-  set_last_run(log, index, us, log.base + log.kept)
-end
-local function reply_sliding_log(reply, n, log, limit, costs)
+local function reply_sliding_log(reply, n, key, log, limit, costs)
   local used, start = log.used, n + 3
   reply[n + 1], reply[n + 2], n = 0, used, start
   if used > 0 then
     local marks = { max(1, used + 1 - limit), used }
-    for _, cost in ipairs(costs or {}) do
-      if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+    if costs then
+      for i = 1, #costs do
+        local cost = costs[i]
+        if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+      end
+      table.sort(marks)
     end
-    table.sort(marks)
     local index, told = log.first, 0
-    for _, mark in ipairs(marks) do
-      if mark > told then
-        local found = log_run_of(log, index, mark, log.before)
+    for i = 1, #marks do
+      if marks[i] > told then
+        local found = log.length - 1
+        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
-          local between = log_tokens(log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(log, found - 1), between - told
+          local between = log_tokens(key, log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
-        local through = log_tokens(log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(log, found), through - told
+        local through = log_tokens(key, log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end
@@ -275,7 +282,17 @@ local function reply_sliding_log(reply, n, log, limit, costs)
   reply[start] = (n - start) / 2
   return n
 end
-local function read_window(value, now_us, policy)
+local function value_of(key, policy)
+  local value
+  if policy[1] == 'l' then
+    value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+  else
+    value = redis.pcall('GET', key)
+  end
+  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  return value
+end
+local function read_window(key, value, now_us, policy)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -285,11 +302,11 @@ local function read_window(value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, policy, window, costs)
-  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+local function reply_window(reply, n, key, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
   reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
   if policy[1] == 'f' then return n + 3 end
   reply[n + 4] = window[5]
@@ -302,13 +319,38 @@ local function write_sliding_counter(key, now_us, period_us, start_us, current, 
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
   redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
 end
+local function charge_sliding_log(key, log, now_us, tokens)
+  if tokens == 0 then return end
+  local us, count = nil, log.base
+  if log.length > log.from then us, count = log_run(key, log, log.length - 1) end
+  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  log.kept, log.used = log.kept + tokens, log.used + tokens
+end
 local function write_sliding_log(key, now_us, log)
-  local newest_us = now_us
-  if log.length > log.from then newest_us = log_run(log, log.length - 1) end
-  local head = struct.pack('<BdddI2I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base)
-  local runs, more = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to), ''
+  local newest_us, live, more = now_us, log.length - log.from, ''
+  if live > 0 then newest_us = log_run(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  redis.call('SET', key, table.concat({ head, runs, more }), 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
+  local from, to, runs = log.from, log.length, ''
+  if is_whole then
+    from, to = 0, live
+    if log.to > log.from then
+      runs = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+    end
+  end
+  local head =
+    struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
+  if is_whole then
+    redis.call('SET', key, table.concat({ head, runs, more }), 'PX', expiry_ms)
+  else
+    redis.call('SETRANGE', key, 0, head)
+    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
+    redis.call('PEXPIRE', key, expiry_ms)
+  end
+end
+local function charge_window(key, now_us, policy, window)
+  if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
@@ -316,18 +358,26 @@ local function write_window(key, now_us, policy, window)
   elseif policy[1] == 'c' then
     write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
   else
-    charge_sliding_log(window[3], now_us, window[4])
     write_sliding_log(key, now_us, window[3])
   end
 end
-local function adjust_window(policy, now_us, window, tokens)
+local function refund_sliding_log(key, log, tokens)
+  if tokens > log.kept then tokens = log.kept end
+  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
+  if log.kept == 0 then return cut_log(log, log.from) end
+  local index = log_run_of(key, log, log.from, log.kept, log.base)
+  local us, count = log_run(key, log, index)
+  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
+  set_last_run(log, index, us, log.base + log.kept)
+end
+local function adjust_window(key, policy, now_us, window, tokens)
   local limit = policy[2]
   if policy[1] == 'l' then
     local log = window[3]
     if tokens > 0 then
-      refund_sliding_log(log, tokens)
+      refund_sliding_log(key, log, tokens)
     else
-      charge_sliding_log(log, now_us, max(0, min(-tokens, 2 * limit - log.used)))
+      charge_sliding_log(key, log, now_us, max(0, min(-tokens, 2 * limit - log.used)))
     end
   elseif tokens > 0 then
     local current = max(0, window[4] - tokens)
@@ -352,19 +402,20 @@ local function reply_slots(reply, n, flag, a, b)
 end
 local now_us = server_time_us()
 local policies, slot = read_policies(ARGV)
-local values = redis.call('MGET', unpack(KEYS))
+local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
   local policy, tokens = policies[ARGV[slot] + 0], ARGV[slot + 1] + 0
   slot = slot + 2
+  if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if is_foreign(KEYS[i], values[i]) then
     n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
   elseif policy[1] ~= 't' then
-    local window = read_window(values[i], now_us, policy)
+    local window = read_window(KEYS[i], values[i], now_us, policy)
     if window then
-      adjust_window(policy, now_us, window, tokens)
+      adjust_window(KEYS[i], policy, now_us, window, tokens)
+      n = reply_window(reply, n, KEYS[i], policy, window)
       write_window(KEYS[i], now_us, policy, window)
-      n = reply_window(reply, n, policy, window)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end
@@ -414,7 +465,7 @@ return { now_us, redis.call('ZCARD', KEYS[1]) }
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",
-  sha1: "edd0c60e14e330fad89add607c433423c149602c",
+  sha1: "9c9a07790caac72a55aa68090de081aeb9cd26f5",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -441,6 +492,7 @@ local function read_policies(argv)
   for i = 1, argv[1] + 0 do
     local slot = 5 * i - 3
     policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
+    if argv[slot] == 'l' then policies.has_log = true end
   end
   return policies, 2 + 5 * #policies
 end
@@ -534,34 +586,43 @@ local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
   return quotient_up(previous, start_us + period_us - now_us, period_us)
 end
-local LOG_HEAD, TIMES, COUNTS = 29, 281474976710656, 65536
-local function log_run(log, index)
+local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
+local function log_run(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
-  local low, count = struct.unpack('<I6I2', log.value, LOG_HEAD + 1 + 8 * index)
-  return log.newest_us - (log.newest_us - low) % TIMES, count
+  local us = log.times[index]
+  if us then return us, log.counts[index] end
+  local at = LOG_HEAD + 8 * index
+  local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
+  us = log.newest_us - (log.newest_us - low) % TIMES
+  log.times[index], log.counts[index] = us, count
+  return us, count
 end
-local function log_run_after(log, from, us)
-  local to = log.length
-  if from < to and log_run(log, from) > us then return from end
+local function log_run_after(key, log, from, us)
+  local step, to = 1, log.length
+  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(log, middle) > us then to = middle else from = middle + 1 end
+    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
-local function log_run_of(log, from, tokens, since)
-  local to = log.length
-  while from < to do
-    local middle = floor((from + to) / 2)
-    local _, count = log_run(log, middle)
-    if (count - since) % COUNTS >= tokens then to = middle else from = middle + 1 end
-  end
-  return from
-end
-local function log_tokens(log, from, index, since)
+local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(log, index)
+  local _, count = log_run(key, log, index)
   return (count - since) % COUNTS
+end
+local function log_run_of(key, log, from, tokens, since)
+  local step, to, first = 1, log.length, from
+  while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
+    from, step = from + step, 2 * step
+  end
+  if from + step <= to then to = from + step - 1 end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_tokens(key, log, first, middle, since) >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
 end
 local function set_last_run(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
@@ -570,87 +631,84 @@ local function cut_log(log, length)
   if length <= log.to then log.to, log.more_us = length, nil end
   log.length = length
 end
-local function read_sliding_log(value, now_us, limit, period_us)
-  if not value then
-    return { value = '', from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
-      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+local function advance_log(key, log, now_us, period_us)
+  if log.length > 0 and log.newest_us > now_us then
+    local _, count = log_run(key, log, log.length - 1)
+    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
   end
-  local bytes = #value - LOG_HEAD
-  if bytes < 0 or bytes % 8 ~= 0 or string.byte(value) ~= 5 then return nil end
-  local keep_us, kept_us, newest_us, keep_tokens, base = struct.unpack('<dddI2I2', value, 2)
+  local from, keep_us = log.from, log.keep_us
+  log.from = log_run_after(key, log, from, now_us - keep_us)
+  if log.from > from then
+    local _, count = log_run(key, log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * log.keep_tokens then
+    local surplus = log.kept - 2 * log.keep_tokens
+    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_run(key, log, log.first - 1)
+      log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
+    end
+  end
+end
+local function read_sliding_log(key, head, now_us, limit, period_us)
+  if not head then
+    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
+      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
-    and newest_us <= LARGEST) then return nil end
-  if bytes > 0 and struct.unpack('<I6', value, #value - 7) ~= newest_us % TIMES then return nil end
+    and newest_us <= LARGEST and from <= to) then return nil end
+  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  if from < to then
+    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    if #last ~= 8 then return nil end
+    local low, count = struct.unpack('<I6I2', last)
+    if low ~= newest_us % TIMES then return nil end
+    log.times[to - 1], log.counts[to - 1] = newest_us, count
+  end
   if kept_us > now_us then kept_us = now_us end
   if period_us >= keep_us or now_us - kept_us >= keep_us then
     if period_us < keep_us then keep_tokens = 0 end
     keep_us, kept_us = period_us, now_us
   end
   if limit > keep_tokens then keep_tokens = limit end
-  local log = { value = value, from = 0, to = bytes / 8, length = bytes / 8, base = base, newest_us = newest_us,
-    keep_us = keep_us, keep_tokens = keep_tokens, kept_us = kept_us }
-  if log.length > 0 and newest_us > now_us then
-    local _, count = log_run(log, log.length - 1)
-    set_last_run(log, log_run_after(log, 0, now_us - 1), now_us, count)
-  end
-  log.from = log_run_after(log, 0, now_us - keep_us)
-  if log.from > 0 then
-    local _, count = log_run(log, log.from - 1)
-    log.base = count
-  end
-  log.kept = log_tokens(log, log.from, log.length - 1, log.base)
-  if log.kept > 2 * keep_tokens then
-    local surplus = log.kept - 2 * keep_tokens
-    log.from = log_run_of(log, log.from, surplus + 1, log.base)
-    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * keep_tokens
-  end
-  log.first, log.before, log.used = log.from, log.base, log.kept
-  if keep_us > period_us then
-    log.first = log_run_after(log, log.from, now_us - period_us)
-    if log.first > log.from then
-      local _, count = log_run(log, log.first - 1)
-      log.before, log.used = count, log_tokens(log, log.first, log.length - 1, count)
-    end
-  end
+  log.keep_us, log.kept_us, log.keep_tokens = keep_us, kept_us, keep_tokens
+  advance_log(key, log, now_us, period_us)
   return log
 end
-local function charge_sliding_log(log, now_us, tokens)
-  if tokens == 0 then return end
-  local us, count = nil, log.base
-  if log.length > log.from then us, count = log_run(log, log.length - 1) end
-  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
-  log.kept, log.used = log.kept + tokens, log.used + tokens
-end
-local function refund_sliding_log(log, tokens)
-  if tokens > log.kept then tokens = log.kept end
-  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
-  if log.kept == 0 then return cut_log(log, log.from) end
-  local index = log_run_of(log, log.from, log.kept, log.base)
-  local us, count = log_run(log, index)
-  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
-  set_last_run(log, index, us, log.base + log.kept)
-end
-local function reply_sliding_log(reply, n, log, limit, costs)
+local function reply_sliding_log(reply, n, key, log, limit, costs)
   local used, start = log.used, n + 3
   reply[n + 1], reply[n + 2], n = 0, used, start
   if used > 0 then
     local marks = { max(1, used + 1 - limit), used }
-    for _, cost in ipairs(costs or {}) do
-      if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+    if costs then
+      for i = 1, #costs do
+        local cost = costs[i]
+        if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+      end
+      table.sort(marks)
     end
-    table.sort(marks)
     local index, told = log.first, 0
-    for _, mark in ipairs(marks) do
-      if mark > told then
-        local found = log_run_of(log, index, mark, log.before)
+    for i = 1, #marks do
+      if marks[i] > told then
+        local found = log.length - 1
+        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
-          local between = log_tokens(log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(log, found - 1), between - told
+          local between = log_tokens(key, log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
-        local through = log_tokens(log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(log, found), through - told
+        local through = log_tokens(key, log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end
@@ -658,7 +716,17 @@ local function reply_sliding_log(reply, n, log, limit, costs)
   reply[start] = (n - start) / 2
   return n
 end
-local function read_window(value, now_us, policy)
+local function value_of(key, policy)
+  local value
+  if policy[1] == 'l' then
+    value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+  else
+    value = redis.pcall('GET', key)
+  end
+  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  return value
+end
+local function read_window(key, value, now_us, policy)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -668,11 +736,11 @@ local function read_window(value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, policy, window, costs)
-  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+local function reply_window(reply, n, key, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
   reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
   if policy[1] == 'f' then return n + 3 end
   reply[n + 4] = window[5]
@@ -691,17 +759,18 @@ local function reply_slots(reply, n, flag, a, b)
 end
 local now_us = server_time_us()
 local policies, slot = read_policies(ARGV)
-local values = redis.call('MGET', unpack(KEYS))
+local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
   local policy = policies[ARGV[slot] + 0]
   slot = slot + 1
+  if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if is_foreign(KEYS[i], values[i]) then
     n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
   elseif policy[1] ~= 't' then
-    local window = read_window(values[i], now_us, policy)
+    local window = read_window(KEYS[i], values[i], now_us, policy)
     if window then
-      n = reply_window(reply, n, policy, window)
+      n = reply_window(reply, n, KEYS[i], policy, window)
     else
       n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
     end
@@ -722,7 +791,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "b02f101a9ef5b3a3b7ee0140dd56586ad1bb2920",
+  sha1: "90cfefcda8c3823423ca7afa75f38882a41c868c",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -755,6 +824,7 @@ local function read_policies(argv)
   for i = 1, argv[1] + 0 do
     local slot = 5 * i - 3
     policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
+    if argv[slot] == 'l' then policies.has_log = true end
   end
   return policies, 2 + 5 * #policies
 end
@@ -855,34 +925,43 @@ local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
   return quotient_up(previous, start_us + period_us - now_us, period_us)
 end
-local LOG_HEAD, TIMES, COUNTS = 29, 281474976710656, 65536
-local function log_run(log, index)
+local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
+local function log_run(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
-  local low, count = struct.unpack('<I6I2', log.value, LOG_HEAD + 1 + 8 * index)
-  return log.newest_us - (log.newest_us - low) % TIMES, count
+  local us = log.times[index]
+  if us then return us, log.counts[index] end
+  local at = LOG_HEAD + 8 * index
+  local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
+  us = log.newest_us - (log.newest_us - low) % TIMES
+  log.times[index], log.counts[index] = us, count
+  return us, count
 end
-local function log_run_after(log, from, us)
-  local to = log.length
-  if from < to and log_run(log, from) > us then return from end
+local function log_run_after(key, log, from, us)
+  local step, to = 1, log.length
+  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(log, middle) > us then to = middle else from = middle + 1 end
+    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
-local function log_run_of(log, from, tokens, since)
-  local to = log.length
-  while from < to do
-    local middle = floor((from + to) / 2)
-    local _, count = log_run(log, middle)
-    if (count - since) % COUNTS >= tokens then to = middle else from = middle + 1 end
-  end
-  return from
-end
-local function log_tokens(log, from, index, since)
+local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(log, index)
+  local _, count = log_run(key, log, index)
   return (count - since) % COUNTS
+end
+local function log_run_of(key, log, from, tokens, since)
+  local step, to, first = 1, log.length, from
+  while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
+    from, step = from + step, 2 * step
+  end
+  if from + step <= to then to = from + step - 1 end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_tokens(key, log, first, middle, since) >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
 end
 local function set_last_run(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
@@ -891,87 +970,84 @@ local function cut_log(log, length)
   if length <= log.to then log.to, log.more_us = length, nil end
   log.length = length
 end
-local function read_sliding_log(value, now_us, limit, period_us)
-  if not value then
-    return { value = '', from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
-      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+local function advance_log(key, log, now_us, period_us)
+  if log.length > 0 and log.newest_us > now_us then
+    local _, count = log_run(key, log, log.length - 1)
+    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
   end
-  local bytes = #value - LOG_HEAD
-  if bytes < 0 or bytes % 8 ~= 0 or string.byte(value) ~= 5 then return nil end
-  local keep_us, kept_us, newest_us, keep_tokens, base = struct.unpack('<dddI2I2', value, 2)
+  local from, keep_us = log.from, log.keep_us
+  log.from = log_run_after(key, log, from, now_us - keep_us)
+  if log.from > from then
+    local _, count = log_run(key, log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * log.keep_tokens then
+    local surplus = log.kept - 2 * log.keep_tokens
+    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_run(key, log, log.first - 1)
+      log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
+    end
+  end
+end
+local function read_sliding_log(key, head, now_us, limit, period_us)
+  if not head then
+    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
+      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
-    and newest_us <= LARGEST) then return nil end
-  if bytes > 0 and struct.unpack('<I6', value, #value - 7) ~= newest_us % TIMES then return nil end
+    and newest_us <= LARGEST and from <= to) then return nil end
+  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  if from < to then
+    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    if #last ~= 8 then return nil end
+    local low, count = struct.unpack('<I6I2', last)
+    if low ~= newest_us % TIMES then return nil end
+    log.times[to - 1], log.counts[to - 1] = newest_us, count
+  end
   if kept_us > now_us then kept_us = now_us end
   if period_us >= keep_us or now_us - kept_us >= keep_us then
     if period_us < keep_us then keep_tokens = 0 end
     keep_us, kept_us = period_us, now_us
   end
   if limit > keep_tokens then keep_tokens = limit end
-  local log = { value = value, from = 0, to = bytes / 8, length = bytes / 8, base = base, newest_us = newest_us,
-    keep_us = keep_us, keep_tokens = keep_tokens, kept_us = kept_us }
-  if log.length > 0 and newest_us > now_us then
-    local _, count = log_run(log, log.length - 1)
-    set_last_run(log, log_run_after(log, 0, now_us - 1), now_us, count)
-  end
-  log.from = log_run_after(log, 0, now_us - keep_us)
-  if log.from > 0 then
-    local _, count = log_run(log, log.from - 1)
-    log.base = count
-  end
-  log.kept = log_tokens(log, log.from, log.length - 1, log.base)
-  if log.kept > 2 * keep_tokens then
-    local surplus = log.kept - 2 * keep_tokens
-    log.from = log_run_of(log, log.from, surplus + 1, log.base)
-    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * keep_tokens
-  end
-  log.first, log.before, log.used = log.from, log.base, log.kept
-  if keep_us > period_us then
-    log.first = log_run_after(log, log.from, now_us - period_us)
-    if log.first > log.from then
-      local _, count = log_run(log, log.first - 1)
-      log.before, log.used = count, log_tokens(log, log.first, log.length - 1, count)
-    end
-  end
+  log.keep_us, log.kept_us, log.keep_tokens = keep_us, kept_us, keep_tokens
+  advance_log(key, log, now_us, period_us)
   return log
 end
-local function charge_sliding_log(log, now_us, tokens)
-  if tokens == 0 then return end
-  local us, count = nil, log.base
-  if log.length > log.from then us, count = log_run(log, log.length - 1) end
-  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
-  log.kept, log.used = log.kept + tokens, log.used + tokens
-end
-local function refund_sliding_log(log, tokens)
-  if tokens > log.kept then tokens = log.kept end
-  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
-  if log.kept == 0 then return cut_log(log, log.from) end
-  local index = log_run_of(log, log.from, log.kept, log.base)
-  local us, count = log_run(log, index)
-  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
-  set_last_run(log, index, us, log.base + log.kept)
-end
-local function reply_sliding_log(reply, n, log, limit, costs)
+local function reply_sliding_log(reply, n, key, log, limit, costs)
   local used, start = log.used, n + 3
   reply[n + 1], reply[n + 2], n = 0, used, start
   if used > 0 then
     local marks = { max(1, used + 1 - limit), used }
-    for _, cost in ipairs(costs or {}) do
-      if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+    if costs then
+      for i = 1, #costs do
+        local cost = costs[i]
+        if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+      end
+      table.sort(marks)
     end
-    table.sort(marks)
     local index, told = log.first, 0
-    for _, mark in ipairs(marks) do
-      if mark > told then
-        local found = log_run_of(log, index, mark, log.before)
+    for i = 1, #marks do
+      if marks[i] > told then
+        local found = log.length - 1
+        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
-          local between = log_tokens(log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(log, found - 1), between - told
+          local between = log_tokens(key, log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
-        local through = log_tokens(log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(log, found), through - told
+        local through = log_tokens(key, log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end
@@ -979,7 +1055,17 @@ local function reply_sliding_log(reply, n, log, limit, costs)
   reply[start] = (n - start) / 2
   return n
 end
-local function read_window(value, now_us, policy)
+local function value_of(key, policy)
+  local value
+  if policy[1] == 'l' then
+    value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+  else
+    value = redis.pcall('GET', key)
+  end
+  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  return value
+end
+local function read_window(key, value, now_us, policy)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -989,11 +1075,11 @@ local function read_window(value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, policy, window, costs)
-  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+local function reply_window(reply, n, key, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
   reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
   if policy[1] == 'f' then return n + 3 end
   reply[n + 4] = window[5]
@@ -1006,13 +1092,38 @@ local function write_sliding_counter(key, now_us, period_us, start_us, current, 
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
   redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
 end
+local function charge_sliding_log(key, log, now_us, tokens)
+  if tokens == 0 then return end
+  local us, count = nil, log.base
+  if log.length > log.from then us, count = log_run(key, log, log.length - 1) end
+  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  log.kept, log.used = log.kept + tokens, log.used + tokens
+end
 local function write_sliding_log(key, now_us, log)
-  local newest_us = now_us
-  if log.length > log.from then newest_us = log_run(log, log.length - 1) end
-  local head = struct.pack('<BdddI2I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base)
-  local runs, more = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to), ''
+  local newest_us, live, more = now_us, log.length - log.from, ''
+  if live > 0 then newest_us = log_run(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  redis.call('SET', key, table.concat({ head, runs, more }), 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
+  local from, to, runs = log.from, log.length, ''
+  if is_whole then
+    from, to = 0, live
+    if log.to > log.from then
+      runs = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+    end
+  end
+  local head =
+    struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
+  if is_whole then
+    redis.call('SET', key, table.concat({ head, runs, more }), 'PX', expiry_ms)
+  else
+    redis.call('SETRANGE', key, 0, head)
+    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
+    redis.call('PEXPIRE', key, expiry_ms)
+  end
+end
+local function charge_window(key, now_us, policy, window)
+  if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
@@ -1020,7 +1131,6 @@ local function write_window(key, now_us, policy, window)
   elseif policy[1] == 'c' then
     write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
   else
-    charge_sliding_log(window[3], now_us, window[4])
     write_sliding_log(key, now_us, window[3])
   end
 end
@@ -1046,16 +1156,17 @@ local function reply_slots(reply, n, flag, a, b)
 end
 local now_us = server_time_us()
 local policies, slot = read_policies(ARGV)
-local values = redis.call('MGET', unpack(KEYS))
+local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
   local policy = policies[ARGV[slot] + 0]
   slot = slot + 1
+  if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if policy[1] ~= 't' then
-    local window = read_window(values[i], now_us, policy) or read_window(false, now_us, policy)
+    local window = read_window(KEYS[i], values[i], now_us, policy) or read_window(KEYS[i], false, now_us, policy)
     reset_window(policy, window)
+    n = reply_window(reply, n, KEYS[i], policy, window)
     write_window(KEYS[i], now_us, policy, window)
-    n = reply_window(reply, n, policy, window)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
     local value = values[i]
@@ -1075,7 +1186,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "fb95259dcbcffc9008caa344d3dccb4f828ced0d",
+  sha1: "e097f2061d77287acfdd3fb1777909f831ee5544",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local time = redis.call('TIME')
@@ -1213,6 +1324,7 @@ local function read_policies(argv)
   for i = 1, argv[1] + 0 do
     local slot = 5 * i - 3
     policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
+    if argv[slot] == 'l' then policies.has_log = true end
   end
   return policies, 2 + 5 * #policies
 end
@@ -1320,34 +1432,43 @@ local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
   return quotient_up(previous, start_us + period_us - now_us, period_us)
 end
-local LOG_HEAD, TIMES, COUNTS = 29, 281474976710656, 65536
-local function log_run(log, index)
+local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
+local function log_run(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
-  local low, count = struct.unpack('<I6I2', log.value, LOG_HEAD + 1 + 8 * index)
-  return log.newest_us - (log.newest_us - low) % TIMES, count
+  local us = log.times[index]
+  if us then return us, log.counts[index] end
+  local at = LOG_HEAD + 8 * index
+  local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
+  us = log.newest_us - (log.newest_us - low) % TIMES
+  log.times[index], log.counts[index] = us, count
+  return us, count
 end
-local function log_run_after(log, from, us)
-  local to = log.length
-  if from < to and log_run(log, from) > us then return from end
+local function log_run_after(key, log, from, us)
+  local step, to = 1, log.length
+  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(log, middle) > us then to = middle else from = middle + 1 end
+    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
-local function log_run_of(log, from, tokens, since)
-  local to = log.length
-  while from < to do
-    local middle = floor((from + to) / 2)
-    local _, count = log_run(log, middle)
-    if (count - since) % COUNTS >= tokens then to = middle else from = middle + 1 end
-  end
-  return from
-end
-local function log_tokens(log, from, index, since)
+local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(log, index)
+  local _, count = log_run(key, log, index)
   return (count - since) % COUNTS
+end
+local function log_run_of(key, log, from, tokens, since)
+  local step, to, first = 1, log.length, from
+  while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
+    from, step = from + step, 2 * step
+  end
+  if from + step <= to then to = from + step - 1 end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_tokens(key, log, first, middle, since) >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
 end
 local function set_last_run(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
@@ -1356,87 +1477,84 @@ local function cut_log(log, length)
   if length <= log.to then log.to, log.more_us = length, nil end
   log.length = length
 end
-local function read_sliding_log(value, now_us, limit, period_us)
-  if not value then
-    return { value = '', from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
-      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+local function advance_log(key, log, now_us, period_us)
+  if log.length > 0 and log.newest_us > now_us then
+    local _, count = log_run(key, log, log.length - 1)
+    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
   end
-  local bytes = #value - LOG_HEAD
-  if bytes < 0 or bytes % 8 ~= 0 or string.byte(value) ~= 5 then return nil end
-  local keep_us, kept_us, newest_us, keep_tokens, base = struct.unpack('<dddI2I2', value, 2)
+  local from, keep_us = log.from, log.keep_us
+  log.from = log_run_after(key, log, from, now_us - keep_us)
+  if log.from > from then
+    local _, count = log_run(key, log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * log.keep_tokens then
+    local surplus = log.kept - 2 * log.keep_tokens
+    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_run(key, log, log.first - 1)
+      log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
+    end
+  end
+end
+local function read_sliding_log(key, head, now_us, limit, period_us)
+  if not head then
+    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
+      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
-    and newest_us <= LARGEST) then return nil end
-  if bytes > 0 and struct.unpack('<I6', value, #value - 7) ~= newest_us % TIMES then return nil end
+    and newest_us <= LARGEST and from <= to) then return nil end
+  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  if from < to then
+    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    if #last ~= 8 then return nil end
+    local low, count = struct.unpack('<I6I2', last)
+    if low ~= newest_us % TIMES then return nil end
+    log.times[to - 1], log.counts[to - 1] = newest_us, count
+  end
   if kept_us > now_us then kept_us = now_us end
   if period_us >= keep_us or now_us - kept_us >= keep_us then
     if period_us < keep_us then keep_tokens = 0 end
     keep_us, kept_us = period_us, now_us
   end
   if limit > keep_tokens then keep_tokens = limit end
-  local log = { value = value, from = 0, to = bytes / 8, length = bytes / 8, base = base, newest_us = newest_us,
-    keep_us = keep_us, keep_tokens = keep_tokens, kept_us = kept_us }
-  if log.length > 0 and newest_us > now_us then
-    local _, count = log_run(log, log.length - 1)
-    set_last_run(log, log_run_after(log, 0, now_us - 1), now_us, count)
-  end
-  log.from = log_run_after(log, 0, now_us - keep_us)
-  if log.from > 0 then
-    local _, count = log_run(log, log.from - 1)
-    log.base = count
-  end
-  log.kept = log_tokens(log, log.from, log.length - 1, log.base)
-  if log.kept > 2 * keep_tokens then
-    local surplus = log.kept - 2 * keep_tokens
-    log.from = log_run_of(log, log.from, surplus + 1, log.base)
-    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * keep_tokens
-  end
-  log.first, log.before, log.used = log.from, log.base, log.kept
-  if keep_us > period_us then
-    log.first = log_run_after(log, log.from, now_us - period_us)
-    if log.first > log.from then
-      local _, count = log_run(log, log.first - 1)
-      log.before, log.used = count, log_tokens(log, log.first, log.length - 1, count)
-    end
-  end
+  log.keep_us, log.kept_us, log.keep_tokens = keep_us, kept_us, keep_tokens
+  advance_log(key, log, now_us, period_us)
   return log
 end
-local function charge_sliding_log(log, now_us, tokens)
-  if tokens == 0 then return end
-  local us, count = nil, log.base
-  if log.length > log.from then us, count = log_run(log, log.length - 1) end
-  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
-  log.kept, log.used = log.kept + tokens, log.used + tokens
-end
-local function refund_sliding_log(log, tokens)
-  if tokens > log.kept then tokens = log.kept end
-  log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
-  if log.kept == 0 then return cut_log(log, log.from) end
-  local index = log_run_of(log, log.from, log.kept, log.base)
-  local us, count = log_run(log, index)
-  if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
-  set_last_run(log, index, us, log.base + log.kept)
-end
-local function reply_sliding_log(reply, n, log, limit, costs)
+local function reply_sliding_log(reply, n, key, log, limit, costs)
   local used, start = log.used, n + 3
   reply[n + 1], reply[n + 2], n = 0, used, start
   if used > 0 then
     local marks = { max(1, used + 1 - limit), used }
-    for _, cost in ipairs(costs or {}) do
-      if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+    if costs then
+      for i = 1, #costs do
+        local cost = costs[i]
+        if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+      end
+      table.sort(marks)
     end
-    table.sort(marks)
     local index, told = log.first, 0
-    for _, mark in ipairs(marks) do
-      if mark > told then
-        local found = log_run_of(log, index, mark, log.before)
+    for i = 1, #marks do
+      if marks[i] > told then
+        local found = log.length - 1
+        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
-          local between = log_tokens(log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(log, found - 1), between - told
+          local between = log_tokens(key, log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
-        local through = log_tokens(log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(log, found), through - told
+        local through = log_tokens(key, log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end
@@ -1444,7 +1562,17 @@ local function reply_sliding_log(reply, n, log, limit, costs)
   reply[start] = (n - start) / 2
   return n
 end
-local function read_window(value, now_us, policy)
+local function value_of(key, policy)
+  local value
+  if policy[1] == 'l' then
+    value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+  else
+    value = redis.pcall('GET', key)
+  end
+  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  return value
+end
+local function read_window(key, value, now_us, policy)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -1454,11 +1582,11 @@ local function read_window(value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, policy, window, costs)
-  if policy[1] == 'l' then return reply_sliding_log(reply, n, window[3], policy[2], costs) end
+local function reply_window(reply, n, key, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
   reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
   if policy[1] == 'f' then return n + 3 end
   reply[n + 4] = window[5]
@@ -1471,13 +1599,38 @@ local function write_sliding_counter(key, now_us, period_us, start_us, current, 
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
   redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
 end
+local function charge_sliding_log(key, log, now_us, tokens)
+  if tokens == 0 then return end
+  local us, count = nil, log.base
+  if log.length > log.from then us, count = log_run(key, log, log.length - 1) end
+  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  log.kept, log.used = log.kept + tokens, log.used + tokens
+end
 local function write_sliding_log(key, now_us, log)
-  local newest_us = now_us
-  if log.length > log.from then newest_us = log_run(log, log.length - 1) end
-  local head = struct.pack('<BdddI2I2', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base)
-  local runs, more = string.sub(log.value, LOG_HEAD + 1 + 8 * log.from, LOG_HEAD + 8 * log.to), ''
+  local newest_us, live, more = now_us, log.length - log.from, ''
+  if live > 0 then newest_us = log_run(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  redis.call('SET', key, table.concat({ head, runs, more }), 'PX', ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
+  local from, to, runs = log.from, log.length, ''
+  if is_whole then
+    from, to = 0, live
+    if log.to > log.from then
+      runs = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+    end
+  end
+  local head =
+    struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
+  if is_whole then
+    redis.call('SET', key, table.concat({ head, runs, more }), 'PX', expiry_ms)
+  else
+    redis.call('SETRANGE', key, 0, head)
+    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
+    redis.call('PEXPIRE', key, expiry_ms)
+  end
+end
+local function charge_window(key, now_us, policy, window)
+  if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
@@ -1485,7 +1638,6 @@ local function write_window(key, now_us, policy, window)
   elseif policy[1] == 'c' then
     write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
   else
-    charge_sliding_log(window[3], now_us, window[4])
     write_sliding_log(key, now_us, window[3])
   end
 end
@@ -1531,7 +1683,7 @@ local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, N
 local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
 local USED, COSTS = 4, 5
 local policies, slot = read_policies(argv)
-local values = redis.call('MGET', unpack(KEYS))
+local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local argument_count, key_count = #argv, #KEYS
 local buckets, policy_of = {}, {}
 for i = 1, key_count do
@@ -1540,10 +1692,14 @@ for i = 1, key_count do
   local reported = number < 0
   local policy, value = policies[reported and -number or number], values[i]
   policy_of[i] = policy
+  if value == nil then
+    value = value_of(KEYS[i], policy)
+    values[i] = value
+  end
   if is_foreign(KEYS[i], value) then
     buckets[i] = false
   elseif policy[1] ~= 't' then
-    buckets[i] = read_window(value, call_us, policy)
+    buckets[i] = read_window(KEYS[i], value, call_us, policy)
   else
     local units_per_token, burst = policy[2], policy[5]
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
@@ -1617,8 +1773,9 @@ for i = 1, key_count do
     reply[n + 1], reply[n + 2], reply[n + 3] = -1, fault_of(values[i]), 0
     n = n + 3
   elseif policy[1] ~= 't' then
+    charge_window(KEYS[i], call_us, policy, b)
+    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
     write_window(KEYS[i], call_us, policy, b)
-    n = reply_window(reply, n, policy, b, b[COSTS])
   else
     local level, older, older_death_us, newer, newer_id, newer_death_us =
       b[LEVEL], b[OLDER], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
