@@ -1,0 +1,5 @@
+import { counting } from "./counting.ts";
+import type { Experiment } from "./experiment.ts";
+
+/** All experiments, in the order in which they run. */
+export const EXPERIMENTS: readonly Experiment[] = [counting];

@@ -1,0 +1,90 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { machine } from "../harness/environment.ts";
+import type { Experiment, Finished, Lab } from "./experiment.ts";
+import { EXPERIMENTS } from "./index.ts";
+import { renderLabPage } from "./report/lab-page.ts";
+import { savePictures } from "./report/pictures.ts";
+import { renderFindings } from "./report/text.ts";
+
+const EXIT_MISSED = 1;
+const EXIT_BAD_OPTION = 2;
+
+const USAGE = `npm run lab -- [NAME ...] [--quick] [--json] [--seed N] [--out FOLDER]
+
+Runs experiments on this machine, all of them unless some are named, and writes one report with tables and plots (HTML), the
+plots as pictures (PNG, where a Chromium is installed) and the raw figures (JSON). Exits with 1 when a mark was missed.
+
+Experiments:`;
+
+interface LabOptions {
+  readonly names: readonly string[];
+  readonly quick: boolean;
+  readonly json: boolean;
+  readonly seed: number;
+  readonly folder: string;
+}
+
+export async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (typeof options === "number") return options;
+  const say = (text: string): void => void process.stderr.write(`${text}\n`);
+  const out = options.json ? process.stderr : process.stdout;
+  const lab: Lab = { quick: options.quick, seed: options.seed, say };
+  const finished: Finished[] = [];
+  for (const experiment of EXPERIMENTS) {
+    if (options.names.length > 0 && !options.names.includes(experiment.name)) continue;
+    say(`== ${experiment.name}: ${experiment.asks}`);
+    const one = await runOne(experiment, lab);
+    finished.push(one);
+    out.write(`\n${renderFindings(one)}\n`);
+  }
+  const document = { experiments: finished, quick: options.quick, seed: options.seed, machine: machine() };
+  await mkdir(options.folder, { recursive: true });
+  await writeFile(join(options.folder, "lab.json"), `${JSON.stringify(document, undefined, 2)}\n`);
+  const page = join(options.folder, "lab.html");
+  await writeFile(page, renderLabPage(finished, machine()));
+  const pictures = await savePictures(page, options.folder, say);
+  say(`\nReport: ${page}${pictures > 0 ? `, ${pictures} pictures beside it` : ""}`);
+  for (const { name, findings } of finished) out.write(`${name}: ${findings.summary}\n`);
+  if (options.json) process.stdout.write(`${JSON.stringify(document)}\n`);
+  return finished.every(({ findings }) => findings.marks.every(({ met }) => met)) ? 0 : EXIT_MISSED;
+}
+
+async function runOne(experiment: Experiment, lab: Lab): Promise<Finished> {
+  const startMs = performance.now();
+  const findings = await experiment.run(lab);
+  return { name: experiment.name, asks: experiment.asks, seconds: (performance.now() - startMs) / 1000, findings };
+}
+
+/** The options, or the exit code when there is nothing to run. */
+function readOptions(args: readonly string[]): LabOptions | number {
+  const usage = [USAGE, ...EXPERIMENTS.map(({ name, asks }) => `  ${name.padEnd(14)} ${asks}`), ""].join("\n");
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        help: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
+        out: { type: "string", default: "lab-report" },
+        quick: { type: "boolean", default: false },
+        seed: { type: "string", default: "1" },
+      },
+    });
+    if (values.help) {
+      process.stdout.write(usage);
+      return 0;
+    }
+    const seed = Number(values.seed);
+    if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`--seed takes a whole number, got ${values.seed}.`);
+    const known = EXPERIMENTS.map(({ name }) => name);
+    for (const name of positionals)
+      if (!known.includes(name)) throw new Error(`There is no experiment ${name}; there are ${known.join(", ")}.`);
+    return { names: positionals, quick: values.quick, json: values.json, seed, folder: values.out };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
+    return EXIT_BAD_OPTION;
+  }
+}
