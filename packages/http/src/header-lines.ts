@@ -10,7 +10,9 @@ export type HeaderFields =
 export function headerLines(headers: HeaderFields): ReadonlyMap<string, string> {
   const lines = new Map<string, string>();
   if (typeof headers !== "object" || headers === null) return lines;
-  for (const [name, value] of entriesOf(headers)) {
+  for (const entry of entriesOf(headers)) {
+    if (!Array.isArray(entry)) continue;
+    const [name, value] = entry as readonly unknown[];
     const text = Array.isArray(value) ? value.join(", ") : value;
     if (typeof name !== "string" || (typeof text !== "string" && typeof text !== "number")) continue;
     const key = name.toLowerCase();
@@ -21,8 +23,8 @@ export function headerLines(headers: HeaderFields): ReadonlyMap<string, string> 
   return lines;
 }
 
-function entriesOf(headers: object): Iterable<readonly [unknown, unknown]> {
-  return Symbol.iterator in headers ? (headers as Iterable<readonly [unknown, unknown]>) : Object.entries(headers);
+function entriesOf(headers: object): Iterable<unknown> {
+  return Symbol.iterator in headers ? (headers as Iterable<unknown>) : Object.entries(headers);
 }
 
 /** A field's value without the spaces and tabs around it; no other white space belongs there. Takes linear time. */

@@ -2,7 +2,7 @@
 export interface LimitedRequest {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly socket: { readonly remoteAddress?: string | undefined; readonly destroyed?: boolean };
+  readonly socket?: { readonly remoteAddress?: string | undefined; readonly destroyed?: boolean } | null;
   /** Express: the caller's address by its `trust proxy`. */
   readonly ip?: string | undefined;
   /** Express: the application, for a look at `trust proxy`. */
@@ -34,5 +34,5 @@ export function isPreflight({ method, headers }: LimitedRequest): boolean {
 
 /** Whether nobody waits for the response any more. */
 export function isGone(request: LimitedRequest, response: LimitedResponse): boolean {
-  return response.destroyed === true || request.socket.destroyed === true;
+  return response.destroyed === true || request.socket?.destroyed === true;
 }

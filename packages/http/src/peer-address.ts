@@ -9,7 +9,7 @@ export function createPeerAddress(warn: (message: string) => void): (request: Li
   let asksSettings = true;
   let looksForProxies = true;
   return (request) => {
-    const peer = request.socket.remoteAddress;
+    const peer = request.socket?.remoteAddress;
     const address = request.ip ?? peer;
     if (asksSettings) {
       asksSettings = false;

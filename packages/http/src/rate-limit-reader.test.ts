@@ -272,7 +272,8 @@ describe("whatever comes", () => {
   });
 
   it("gives nothing for what is no set of headers", () => {
-    for (const nothing of [undefined, null, 7, "x", {}, []]) expect(readRateLimits(nothing as never, now)).toEqual([]);
+    for (const nothing of [undefined, null, 7, "x", {}, [], [1], ["ab"], [[]], [[1, "2"]]])
+      expect(readRateLimits(nothing as never, now)).toEqual([]);
   });
 
   const names = fc.constantFrom(
