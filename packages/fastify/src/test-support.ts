@@ -42,6 +42,7 @@ export function withoutLocalState(limiter: RateLimiter): RateLimiter {
     consumeNow: () => undefined,
     peek: (key) => limiter.peek(key),
     refund: (decision) => limiter.refund(decision),
+    penalize: (key, cost) => limiter.penalize(key, cost),
     reset: (key) => limiter.reset(key),
     stats: () => limiter.stats(),
     close: () => limiter.close(),

@@ -63,22 +63,19 @@ export interface PeekResult {
 export interface RateLimiter {
   /**
    * Decides and charges. Waits at most `deadlineMs`.
-   * @throws TypeError | RangeError (as a rejection) for a bad key or cost, before anything is sent.
+   *
+   * A request may be about several buckets of different keys: 1 to 16 parts that differ in policy or key. All are charged or
+   * none, in one atomic step where they live in one slot (always without a cluster). Across slots each slot is asked, and what was
+   * taken is given back when another one refuses: then others may be refused meanwhile for want of it, and never does more go in.
+   * @param asked a key, or parts, which have their own costs.
+   * @throws TypeError | RangeError (as a rejection) for a bad key, part or cost, before anything is sent.
    */
-  consume(key: string, options?: ConsumeOptions): Promise<Decision>;
-  /**
-   * The same for a request that is about several buckets of different keys: all are charged or none. In one atomic step where
-   * they live in one slot (always without a cluster); across slots each slot is asked, and what was taken is given back when
-   * another one refuses: then others may be refused meanwhile for want of it, and never does more go in.
-   * @param parts 1 to 16, different in policy or key; costs are theirs, so `options` has none.
-   */
-  consume(parts: readonly AskPart[], options?: Pick<ConsumeOptions, "signal">): Promise<Decision>;
+  consume(asked: string | readonly AskPart[], options?: ConsumeOptions): Promise<Decision>;
   /**
    * The same decision, at once, where local state can give it; `undefined` when it cannot, and then nothing was counted.
-   * @throws TypeError | RangeError for a bad key or cost.
+   * @throws TypeError | RangeError for a bad key, part or cost.
    */
-  consumeNow(key: string, options?: ConsumeOptions): Decision | undefined;
-  consumeNow(parts: readonly AskPart[], options?: Pick<ConsumeOptions, "signal">): Decision | undefined;
+  consumeNow(asked: string | readonly AskPart[], options?: ConsumeOptions): Decision | undefined;
   /** How a key stands in the store, without the tokens that processes hold on lease, this one too. Rejects with a `SpillwayError` when the store cannot answer. */
   peek(key: string): Promise<PeekResult>;
   /**
