@@ -4,7 +4,8 @@
 -- @include lib/sliding-window-counter
 -- @include lib/sliding-window-log
 
--- What MGET would give for a key, but of a log its head alone: a call about logs asks for one key after another.
+-- What MGET would give for a key, but of a log its head alone: a call about logs asks for one key after another. Whatever is
+-- wrong with the server, rather than with the key, ends the call.
 local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
@@ -12,7 +13,11 @@ local function value_of(key, policy)
   else
     value = redis.pcall('GET', key)
   end
-  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value.err, 0) end
+    return false
+  end
+  if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
 

@@ -51,6 +51,23 @@ describe("spillway inspect", () => {
     expect(policies[1]).toMatchObject({ policy: "daily", remaining: 47 });
   });
 
+  it("shows both counts of a sliding window, and the tokens that a log has kept", async () => {
+    const policies = (["counter", "log"] as const).map((kind) => ({
+      name: kind,
+      limit: 10,
+      period: "1m" as const,
+      algorithm: `sliding-window-${kind}` as const,
+    }));
+    const limiter = redis.limiter({ policies });
+    await limiter.consume("user", { cost: 4 });
+    await limiter.consume("user", { cost: { log: 2 } });
+    const { buckets } = JSON.parse((await at("inspect", "user", "--json")).out);
+    expect(buckets.map(({ bucket }: { bucket: unknown }) => bucket)).toMatchObject([
+      { policy: "counter", used: 4, usedBefore: 0, onLease: 0 },
+      { policy: "log", used: 6, onLease: 0 },
+    ]);
+  });
+
   it("says that a key without a bucket is as if unused, and of a value that is not ours that it is not", async () => {
     expect((await at("inspect", "nobody")).out).toContain('"nobody" has no bucket');
     await redis.client.set("spillway:v1:{odd}:burst:token-bucket", "hello", "EX", 60);

@@ -31,6 +31,8 @@ async function decideAs(
     policies: [
       { name: "second", limit: 5, period: "1s" },
       { name: "minute", limit: 50, period: "1m", algorithm: "fixed-window" },
+      { name: "hour", limit: 60, period: "1h", algorithm: "sliding-window-counter" },
+      { name: "day", limit: 70, period: "1d", algorithm: "sliding-window-log" },
     ],
     deadlineMs: 2000,
     onStateChange: () => {},
@@ -47,9 +49,10 @@ it("the rights that docs/operations.md lists are enough for every operation", as
   await decideAs("listed", RIGHTS, async (limiter) => {
     const decision = await limiter.consume("somebody");
     expect(decision).toMatchObject({ allowed: true, source: "store" });
+    for (let i = 0; i < 2; i++) expect(await limiter.consume("somebody")).toMatchObject({ source: "store" });
     await limiter.refund(decision);
     await limiter.reset("somebody");
-    expect((await limiter.peek("somebody")).policies.map(({ remaining }) => remaining)).toEqual([5, 50]);
+    expect((await limiter.peek("somebody")).policies.map(({ remaining }) => remaining)).toEqual([5, 50, 60, 70]);
   });
   expect(await admin.call("ACL", "LOG")).toEqual([]);
 });
@@ -63,3 +66,19 @@ it("a right that is missing is named in the error, and no decision waits for it"
     await expect(limiter.reset("somebody")).rejects.toThrow(/lacks a permission/);
   });
 });
+
+it.each(["+getrange", "+setrange", "+get", "+exists", "+pexpire"])(
+  "without the right %s nothing is admitted but by the share",
+  async (right) => {
+    const name = `no-${right.slice(1)}`;
+    await decideAs(
+      name,
+      RIGHTS.filter((other) => other !== right),
+      async (limiter) => {
+        // The first token of a log is written whole, the second is not.
+        for (let i = 0; i < 3; i++) await limiter.consume(name);
+        expect(await limiter.consume(name)).toMatchObject({ degraded: true, source: "backstop" });
+      },
+    );
+  },
+);

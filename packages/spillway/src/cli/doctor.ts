@@ -1,6 +1,7 @@
 import { policyResolver } from "../policy-set.ts";
 import { bucketKey } from "../stores/redis/key-layout.ts";
 import { adjust, countReplicas, peek, reset, take } from "../stores/redis/scripts/generated.ts";
+import { encodeTake } from "../stores/redis/take-encoding.ts";
 import type { OpenServer } from "./open-server.ts";
 import type { CommandOptions, Report } from "./run-cli.ts";
 import { showMs } from "./text-table.ts";
@@ -72,16 +73,21 @@ const version = (server: OpenServer): Promise<Check> =>
     return { what: "version", state: "ok", found };
   });
 
-/** Runs the script that decides, on a key of its own that is gone a moment later. */
+/** Runs the script that decides, on keys of its own that are gone a moment later. */
 async function rights(server: OpenServer, prefix: string): Promise<Check> {
-  const [policy] = policyResolver({ name: "doctor", limit: 1000, period: 1000 })("doctor").policies;
-  if (policy === undefined || policy.shape.kind !== "token-bucket") throw new Error("A token bucket was expected.");
-  const { unitsPerToken, unitsPerTick, tickUs, burst } = policy.shape;
-  const name = bucketKey(prefix, { key: "spillway-doctor", policy });
-  const args = ["s", unitsPerToken, unitsPerTick, tickUs, burst, 1, 1].map(String);
+  // A bucket is read and written whole, a log in pieces: together they need every right that there is.
+  const { policies } = policyResolver([
+    { name: "doctor", limit: 1000, period: 1000 },
+    { name: "doctor-log", limit: 1000, period: 1000, algorithm: "sliding-window-log" },
+  ])("spillway-doctor");
   try {
-    await server.send(["EVAL", take.text, "1", name, ...args]);
-    await server.send(["EVALSHA", take.sha1, "1", name, ...args]);
+    for (const policy of policies) {
+      const bucket = { key: "spillway-doctor", policy, report: undefined };
+      const args = encodeTake({ buckets: [bucket], runs: [{ count: 1, charges: [{ bucket: 0, cost: 1 }] }] });
+      const name = bucketKey(prefix, bucket);
+      await server.send(["EVAL", take.text, "1", name, ...args]);
+      for (let i = 0; i < 2; i++) await server.send(["EVALSHA", take.sha1, "1", name, ...args]);
+    }
     return { what: "rights", state: "ok", found: `the script may run on ${prefix}:*` };
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error);

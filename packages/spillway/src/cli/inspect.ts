@@ -111,12 +111,17 @@ function storedLines(found: readonly Found[]): string[] {
   const rows = found.map(({ name, expiresMs, bucket }) => [
     name,
     bucket?.level === undefined ? "" : String(Math.floor(bucket.level * 1000) / 1000),
-    bucket?.used === undefined ? "" : String(bucket.used),
+    usedText(bucket),
     bucket === undefined ? "not ours" : String(bucket.onLease),
     bucket === undefined ? "" : new Date(bucket.writtenMs).toISOString(),
     expiresMs < 0 ? "no expiry" : showMs(expiresMs),
   ]);
   return renderRows(["stored as", "level", "used", "on lease", "written", "expires in"], rows);
+}
+
+function usedText(bucket: StoredBucket | undefined): string {
+  if (bucket?.used === undefined) return "";
+  return bucket.usedBefore === undefined ? String(bucket.used) : `${bucket.used}, ${bucket.usedBefore} before`;
 }
 
 function statusLines(statuses: readonly PolicyStatus[]): string[] {
