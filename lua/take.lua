@@ -17,8 +17,8 @@
 --         'm', the same four, the cost of each ask, how many asks: one number for all buckets, or one for each
 -- Returns: the server's time in us; per bucket flag, a, b; per run how many of its asks were served, the first ones.
 --         flag 0: token bucket: level in units, its time in us; fixed window: used, start in us; sliding window counter: tokens
---           and start in us of the current window, then tokens of the previous one; sliding window log: used, how many runs,
---           then time in us and tokens of each, the tokens below 0 where several runs are gathered in one
+--           and start in us of the current window, then tokens of the previous one; sliding window log: used, how many entries,
+--           then time in us and tokens of each, the tokens below 0 where several entries are gathered in one
 --         flag 1: token bucket with escrow: the same, then tokens and death in us of the older and of the newer escrow,
 --           and lease id, tokens leased, 1 when contended or 0
 --         flag -1: the bucket cannot be read: a is 1 for another type, 2 for an unknown value

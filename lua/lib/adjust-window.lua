@@ -3,10 +3,10 @@ local function refund_sliding_log(key, log, tokens)
   if tokens > log.kept then tokens = log.kept end
   log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
   if log.kept == 0 then return cut_log(log, log.from) end
-  local index = log_run_of(key, log, log.from, log.kept, log.base)
-  local us, count = log_run(key, log, index)
+  local index = log_entry_of(key, log, log.from, log.kept, log.base)
+  local us, count = log_entry(key, log, index)
   if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
-  set_last_run(log, index, us, log.base + log.kept)
+  set_last_entry(log, index, us, log.base + log.kept)
 end
 
 -- Gives tokens of a window back, the newest first and no more than were taken, or takes them without asking, until as many as

@@ -1,13 +1,13 @@
--- The sliding window log, as packages/spillway/src/algorithms/sliding-window-log.ts computes it. Each run of tokens of one
+-- The sliding window log, as packages/spillway/src/algorithms/sliding-window-log.ts computes it. Each entry of tokens of one
 -- instant has eight bytes: the low 48 bits of its time, and the low 16 bits of how many tokens were taken up to and with it.
--- So a run is found by halving, and a log is read and written a few bytes at a time, however long it is: a script that moved
--- all of a log of 10,000 would take a hundred times as long.
+-- So an entry is found by halving, and a log is read and written a few bytes at a time, however long it is: a script that moved
+-- all of a log of 10,000 would take thirty times as long.
 
--- Length of the head, in front of the runs; what times and counts are cut to.
+-- Length of the head, in front of the entries; what times and counts are cut to.
 local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
 
--- Time and count of a run, from 0. A change of this call stands behind the stored runs that are left.
-local function log_run(key, log, index)
+-- Time and count of an entry, from 0. A change of this call stands behind the stored entries that are left.
+local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
@@ -18,27 +18,27 @@ local function log_run(key, log, index)
   return us, count
 end
 
--- The first run from `from` on that is later than `us`; the end when there is none. Mostly it is near the front.
-local function log_run_after(key, log, from, us)
+-- The first entry from `from` on that is later than `us`; the end when there is none. Mostly it is near the front.
+local function log_entry_after(key, log, from, us)
   local step, to = 1, log.length
-  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  while from + step <= to and log_entry(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
   if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
+    if log_entry(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
 
--- Tokens since the count was `since`, up to and with a run, of which `from` is the first since.
+-- Tokens since the count was `since`, up to and with an entry, of which `from` is the first since.
 local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(key, log, index)
+  local _, count = log_entry(key, log, index)
   return (count - since) % COUNTS
 end
 
--- The first run from `from` on up to and with which `tokens` were taken since the count was `since`.
-local function log_run_of(key, log, from, tokens, since)
+-- The first entry from `from` on up to and with which `tokens` were taken since the count was `since`.
+local function log_entry_of(key, log, from, tokens, since)
   local step, to, first = 1, log.length, from
   while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
     from, step = from + step, 2 * step
@@ -51,12 +51,12 @@ local function log_run_of(key, log, from, tokens, since)
   return from
 end
 
--- Puts a run behind the stored runs before `to`.
-local function set_last_run(log, to, us, count)
+-- Puts an entry behind the stored entries before `to`.
+local function set_last_entry(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
 end
 
--- Leaves of the log its first `length` runs.
+-- Leaves of the log its first `length` entries.
 local function cut_log(log, length)
   if length <= log.to then log.to, log.more_us = length, nil end
   log.length = length
@@ -65,26 +65,26 @@ end
 -- Brings a log to now: tokens of the future become tokens of now, and those that nobody needs any more are let go.
 local function advance_log(key, log, now_us, period_us)
   if log.length > 0 and log.newest_us > now_us then
-    local _, count = log_run(key, log, log.length - 1)
-    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
+    local _, count = log_entry(key, log, log.length - 1)
+    set_last_entry(log, log_entry_after(key, log, log.from, now_us - 1), now_us, count)
   end
   local from, keep_us = log.from, log.keep_us
-  log.from = log_run_after(key, log, from, now_us - keep_us)
+  log.from = log_entry_after(key, log, from, now_us - keep_us)
   if log.from > from then
-    local _, count = log_run(key, log, log.from - 1)
+    local _, count = log_entry(key, log, log.from - 1)
     log.base = count
   end
   log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
   if log.kept > 2 * log.keep_tokens then
     local surplus = log.kept - 2 * log.keep_tokens
-    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.from = log_entry_of(key, log, log.from, surplus + 1, log.base)
     log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
   end
   log.first, log.before, log.used = log.from, log.base, log.kept
   if keep_us > period_us then
-    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    log.first = log_entry_after(key, log, log.from, now_us - period_us)
     if log.first > log.from then
-      local _, count = log_run(key, log, log.first - 1)
+      local _, count = log_entry(key, log, log.first - 1)
       log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
     end
   end
@@ -121,8 +121,8 @@ local function read_sliding_log(key, head, now_us, limit, period_us)
   return log
 end
 
--- Appends to a reply how a log stands: the runs that hold the tokens whose end the costs wait for, the one whose end the next
--- token waits for, and the last one; what is between two of these as one run, below 0 where it is several.
+-- Appends to a reply how a log stands: the entries that hold the tokens whose end the costs wait for, the one whose end the next
+-- token waits for, and the last one; what is between two of these as one entry, below 0 where it is several.
 local function reply_sliding_log(reply, n, key, log, limit, costs)
   local used, start = log.used, n + 3
   reply[n + 1], reply[n + 2], n = 0, used, start
@@ -139,15 +139,15 @@ local function reply_sliding_log(reply, n, key, log, limit, costs)
     for i = 1, #marks do
       if marks[i] > told then
         local found = log.length - 1
-        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
+        if marks[i] < used then found = log_entry_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
           local between = log_tokens(key, log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
+          reply[n + 1], reply[n + 2] = log_entry(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
         local through = log_tokens(key, log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
+        reply[n + 1], reply[n + 2] = log_entry(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end

@@ -52,7 +52,7 @@ describe("replies", () => {
     expect(await scripts.take([COUNTER])).toHaveLength(1 + 4 + 1);
   });
 
-  it("tell of a log the runs that somebody waits for, three to seven however long it is", async () => {
+  it("tell of a log the entries that somebody waits for, three to seven however long it is", async () => {
     const long = policyOf({ name: "long", limit: 300, period: "1h", algorithm: "sliding-window-log" });
     expect(await scripts.peek([long])).toHaveLength(1 + 3);
     expect(await scripts.take([long])).toHaveLength(1 + 3 + 2 + 1);
@@ -118,7 +118,7 @@ it("a log's value stays short, however long it is used", async () => {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   expect(served).toBeGreaterThan(300);
-  // Live runs, as many that are over, and those that are not worth a move.
+  // Live entries, as many that are over, and those that are not worth a move.
   expect(longest).toBeLessThanOrEqual(37 + 8 * (2 * 50 + 64));
 });
 
@@ -131,7 +131,7 @@ describe("a call", () => {
     expect([calls.get("mget"), calls.get("set"), calls.get("time")]).toEqual([1, whole.length, 1]);
   });
 
-  it("moves a few bytes of a log, whatever its length: its head, the runs that count, the new one", async () => {
+  it("moves a few bytes of a log, whatever its length: its head, the entries that count, the new one", async () => {
     const long = policyOf({ name: "long", limit: 10_000, period: "1h", algorithm: "sliding-window-log" });
     for (let i = 0; i < 3; i++) await scripts.take([long]);
     const ofLength: Record<string, number>[] = [];

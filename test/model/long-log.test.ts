@@ -31,8 +31,8 @@ function randomBelow(seed: number): (end: number) => number {
   };
 }
 
-// The runs of the other model tests are too short for a log whose front is thrown away now and then.
-describe("logs of hundreds of runs equal the model in replies, stored runs and lives, the oldest let go on the way", () => {
+// The other model tests are too short for a log whose front is thrown away now and then.
+describe("logs of hundreds of entries equal the model in replies, stored entries and lives, the oldest let go on the way", () => {
   it.each([
     ["under one policy", [logOf(400, 1000), logOf(400, 1000)]],
     ["under two limits", [logOf(400, 1000), logOf(150, 1000)]],
@@ -62,7 +62,7 @@ describe("logs of hundreds of runs equal the model in replies, stored runs and l
       longest = Math.max(longest, (record?.stored.numbers.length ?? 0) / 2);
       if (step % 10 === 0) await world.compareStored();
     }
-    process.stdout.write(`model: long logs: ${STEPS} steps agree, up to ${longest} runs, seed ${seed}\n`);
+    process.stdout.write(`model: long logs: ${STEPS} steps agree, up to ${longest} entries, seed ${seed}\n`);
     expect(longest).toBeGreaterThan(100);
   });
 });

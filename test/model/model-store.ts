@@ -189,16 +189,17 @@ function readingOf(state: BucketState | undefined, lease?: LeaseGrant, report?: 
 
 /**
  * A reading without what replies do not tell: demand, ids of leases, the death of what is dead already, the longest time to
- * full and the longest period, which are known to the store alone, and the runs of a log that no caller waits for.
+ * full and the longest period, which are known to the store alone, and the entries of a log that no caller waits for.
+ * @param shape what a log is read under.
  * @param costs those that the call refused on the bucket.
  */
 export function told(
   reading: ModelReading | { readonly kind: "fault"; readonly error: Error },
-  shape: BucketShape,
-  costs: readonly number[],
+  shape?: BucketShape,
+  costs: readonly number[] = [],
 ): ModelReading {
   if (reading.kind === "fault") return { kind: "fault" };
-  const state = summaryOf(reading.state, shape, costs);
+  const state = shape === undefined ? copyOf(reading.state) : summaryOf(reading.state, shape, costs);
   if (state.kind === "token-bucket") {
     state.demand = 0;
     state.fullUs = 0;

@@ -1,5 +1,5 @@
 import type { BucketState } from "../../packages/spillway/src/algorithms/bucket.ts";
-import { logOfRuns, wireRuns } from "../../packages/spillway/src/algorithms/sliding-window-log.ts";
+import { logOfEntries, wireEntries } from "../../packages/spillway/src/algorithms/sliding-window-log.ts";
 import type { TokenBucketState } from "../../packages/spillway/src/algorithms/token-bucket.ts";
 
 /** A stored value as numbers: the byte that names its form, and what stands behind it (`lua/README.md`). */
@@ -16,7 +16,7 @@ export function storedValueOf(state: BucketState): StoredValue {
     case "sliding-window-counter":
       return { form: 4, numbers: [state.startUs, state.previous, state.current] };
     case "sliding-window-log":
-      return { form: 5, numbers: [state.keepUs, state.keptUs, state.keepTokens, ...wireRuns(state)] };
+      return { form: 5, numbers: [state.keepUs, state.keptUs, state.keepTokens, ...wireEntries(state)] };
     case "token-bucket":
       return storedBucketOf(state);
   }
@@ -39,7 +39,7 @@ export function stateOfStored({ form, numbers }: StoredValue): BucketState {
   if (form === 5) {
     const [keepUs, keptUs, keepTokens] = [at(0), at(1), at(2)];
     const shape = { kind: "sliding-window-log", limit: keepTokens, periodUs: keepUs } as const;
-    return { ...logOfRuns(shape, numbers.slice(3), keptUs), keptUs };
+    return { ...logOfEntries(shape, numbers.slice(3), keptUs), keptUs };
   }
   return {
     kind: "token-bucket",
@@ -62,10 +62,10 @@ export function unpackStored(bytes: Buffer): StoredValue {
   return { form, numbers };
 }
 
-/** What stands before the runs of a log: its form, three doubles, two short numbers, and which of the runs count. */
+/** What stands before the entries of a log: its form, three doubles, two short numbers, and which of the entries count. */
 const LOG_HEAD = 37;
 
-/** The head's numbers without what only serves to read the runs, then time and tokens of each run. */
+/** The head's numbers without what only serves to read the entries, then time and tokens of each entry. */
 function unpackLog(bytes: Buffer): StoredValue {
   const [keepUs, keptUs, newestUs] = [1, 9, 17].map((at) => bytes.readDoubleLE(at)) as [number, number, number];
   const [keepTokens, base] = [bytes.readUInt16LE(25), bytes.readUInt16LE(27)];
@@ -90,17 +90,17 @@ export function packStored({ form, numbers }: StoredValue): Buffer {
   return bytes;
 }
 
-function packLog([keepUs = 0, keptUs = 0, keepTokens = 0, ...runs]: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(LOG_HEAD + 4 * runs.length);
+function packLog([keepUs = 0, keptUs = 0, keepTokens = 0, ...entries]: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(LOG_HEAD + 4 * entries.length);
   bytes.writeUInt8(5, 0);
-  for (const [index, number] of [keepUs, keptUs, runs.at(-2) ?? keptUs].entries())
+  for (const [index, number] of [keepUs, keptUs, entries.at(-2) ?? keptUs].entries())
     bytes.writeDoubleLE(number, 1 + 8 * index);
   bytes.writeUInt16LE(keepTokens, 25);
-  bytes.writeUInt32LE(runs.length / 2, 33);
+  bytes.writeUInt32LE(entries.length / 2, 33);
   let count = 0;
-  for (let i = 0; i < runs.length; i += 2) {
-    count += runs[i + 1] as number;
-    bytes.writeUIntLE((runs[i] as number) % 2 ** 48, LOG_HEAD + 4 * i, 6);
+  for (let i = 0; i < entries.length; i += 2) {
+    count += entries[i + 1] as number;
+    bytes.writeUIntLE((entries[i] as number) % 2 ** 48, LOG_HEAD + 4 * i, 6);
     bytes.writeUInt16LE(count % 2 ** 16, LOG_HEAD + 4 * i + 6);
   }
   return bytes;

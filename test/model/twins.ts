@@ -126,7 +126,7 @@ export const TWINS: readonly Twin[] = [
     edits: [["if log.length > 0 and log.newest_us > now_us then", "if log.length < 0 then"]],
   },
   {
-    mistake: "tokens of one instant stand in two runs",
+    mistake: "tokens of one instant stand in two entries",
     leases: false,
     algorithm: "sliding-window-log",
     edits: [["us == now_us and log.length - 1 or log.length", "log.length"]],

@@ -32,7 +32,7 @@ class AllTaken {
 const anyShape = fc
   .tuple(anyScale(1, 10_000), anyScale(1000, 366 * DAY_US))
   .map(([limit, periodUs]) => shapeOf(limit, periodUs));
-/** Gaps in parts of the period; many of none, since tokens of one instant are one run. */
+/** Gaps in parts of the period; many of none, since tokens of one instant are one entry. */
 const anyGap = fc.oneof(fc.constantFrom(0, 0, 1e-6, 0.01, 0.1, 0.5, 0.999999, 1, 1.5), anyPartUpTo(0.3));
 /** Costs in parts of the limit, small ones above all. */
 const anyPart = fc.oneof(fc.constantFrom(0, 0.01, 0.1, 0.5, 1, 1.1), anyPartUpTo(0.2), anyPartUpTo(0.02));
@@ -83,7 +83,7 @@ describe("a sliding window log", () => {
     );
   });
 
-  it("keeps one run for tokens of one instant, and none that is a period old", () => {
+  it("keeps one entry for tokens of one instant, and none that is a period old", () => {
     const log = logOf(10, SECOND_US);
     for (let i = 0; i < 4; i++) log.take(1);
     log.after(1).take(2);

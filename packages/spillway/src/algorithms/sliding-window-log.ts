@@ -11,13 +11,13 @@ export interface SlidingWindowLogShape {
   readonly periodUs: number;
 }
 
-/** When the tokens of one key were taken: runs of tokens of one instant, oldest first. */
+/** When the tokens of one key were taken: entries of tokens of one instant, oldest first. */
 export interface SlidingWindowLogState {
   readonly kind: "sliding-window-log";
   times: number[];
   /** How many tokens were taken at each of the times. */
   tokens: number[];
-  /** Indices of runs that stand for several: their time is that of the last one. Only a reply has such. */
+  /** Indices of entries that stand for several: their time is that of the last one. Only a reply has such. */
   gathered: readonly number[];
   /** Sum of `tokens`. */
   kept: number;
@@ -35,7 +35,7 @@ export interface SlidingWindowLogState {
 
 /**
  * The sliding window log: no period, wherever it begins, has more than `limit` tokens. Exact, and the dearest: up to `limit`
- * runs are kept for each key, so the limit is at most {@link LARGEST_LOG}.
+ * entries are kept for each key, so the limit is at most {@link LARGEST_LOG}.
  * `lua/lib/sliding-window-log.lua` computes the same; the model tests hold the two together.
  */
 export const slidingWindowLog: Algorithm<SlidingWindowLogShape, SlidingWindowLogState> = {
@@ -84,13 +84,13 @@ export const slidingWindowLog: Algorithm<SlidingWindowLogShape, SlidingWindowLog
   waitUs(state, shape, cost, nowUs) {
     if (slidingWindowLog.fits(state, shape, cost)) return 0;
     if (cost > shape.limit) return Number.POSITIVE_INFINITY;
-    const { index } = runOf(state, shape, state.used + cost - shape.limit);
+    const { index } = entryOf(state, shape, state.used + cost - shape.limit);
     return (state.times[index] as number) + shape.periodUs - nowUs;
   },
 
   knowsWait(state, shape, cost) {
     if (state.gathered.length === 0 || cost > shape.limit || slidingWindowLog.fits(state, shape, cost)) return true;
-    return !state.gathered.includes(runOf(state, shape, state.used + cost - shape.limit).index);
+    return !state.gathered.includes(entryOf(state, shape, state.used + cost - shape.limit).index);
   },
 
   remaining: (state, shape) => Math.max(0, shape.limit - state.used),
@@ -106,16 +106,16 @@ export const slidingWindowLog: Algorithm<SlidingWindowLogShape, SlidingWindowLog
     let before = 0;
     for (const nth of marksOf(state, shape, costs)) {
       if (nth <= before) continue;
-      const run = runOf(state, shape, nth);
-      if (run.index > from) {
-        if (run.index > from + 1 || state.gathered.includes(from)) gathered.push(summary.times.length);
-        append(summary, state.times[run.index - 1] as number, run.before - before);
+      const entry = entryOf(state, shape, nth);
+      if (entry.index > from) {
+        if (entry.index > from + 1 || state.gathered.includes(from)) gathered.push(summary.times.length);
+        append(summary, state.times[entry.index - 1] as number, entry.before - before);
       }
-      if (state.gathered.includes(run.index)) gathered.push(summary.times.length);
-      const tokens = state.tokens[run.index] as number;
-      append(summary, state.times[run.index] as number, tokens);
-      from = run.index + 1;
-      before = run.before + tokens;
+      if (state.gathered.includes(entry.index)) gathered.push(summary.times.length);
+      const tokens = state.tokens[entry.index] as number;
+      append(summary, state.times[entry.index] as number, tokens);
+      from = entry.index + 1;
+      before = entry.before + tokens;
     }
     return { ...summary, gathered };
   },
@@ -123,28 +123,28 @@ export const slidingWindowLog: Algorithm<SlidingWindowLogShape, SlidingWindowLog
 
 const WHOLE: readonly number[] = Object.freeze([]);
 
-/** The runs of a log as a reply carries them: time and tokens in turn, the tokens of a gathered run below 0. */
-export function wireRuns({ times, tokens, gathered }: SlidingWindowLogState): number[] {
+/** The entries of a log as a reply carries them: time and tokens in turn, the tokens of a gathered entry below 0. */
+export function wireEntries({ times, tokens, gathered }: SlidingWindowLogState): number[] {
   return times.flatMap((timeUs, i) => {
     const count = tokens[i] as number;
     return [timeUs, gathered.includes(i) ? -count : count];
   });
 }
 
-/** The log that {@link wireRuns} was made of, as far as that tells, for a reply of `nowUs`. */
-export function logOfRuns(
+/** The log that {@link wireEntries} was made of, as far as that tells, for a reply of `nowUs`. */
+export function logOfEntries(
   { limit, periodUs }: SlidingWindowLogShape,
-  runs: readonly number[],
+  entries: readonly number[],
   nowUs: number,
 ): SlidingWindowLogState {
   const times: number[] = [];
   const tokens: number[] = [];
   const gathered: number[] = [];
   let used = 0;
-  for (let i = 0; i < runs.length; i += 2) {
-    const count = runs[i + 1] as number;
+  for (let i = 0; i < entries.length; i += 2) {
+    const count = entries[i + 1] as number;
     if (count < 0) gathered.push(times.length);
-    times.push(runs[i] as number);
+    times.push(entries[i] as number);
     tokens.push(Math.abs(count));
     used += Math.abs(count);
   }
@@ -204,7 +204,7 @@ function forget(state: SlidingWindowLogState, untilUs: number): void {
   }
 }
 
-/** The first run that counts under a policy; all do, unless the log lives under a longer period too. */
+/** The first entry that counts under a policy; all do, unless the log lives under a longer period too. */
 function firstIndex({ times, nowUs }: SlidingWindowLogState, { periodUs }: SlidingWindowLogShape): number {
   let index = 0;
   while (index < times.length && (times[index] as number) <= nowUs - periodUs) index++;
@@ -217,8 +217,8 @@ function tokensBefore({ tokens }: SlidingWindowLogState, index: number): number 
   return sum;
 }
 
-/** The run that has the `nth` token of those that count, from 1, and how many of these come before it. */
-function runOf(
+/** The entry that has the `nth` token of those that count, from 1, and how many of these come before it. */
+function entryOf(
   state: SlidingWindowLogState,
   shape: SlidingWindowLogShape,
   nth: number,
@@ -242,7 +242,7 @@ function push(state: SlidingWindowLogState, timeUs: number, tokens: number): voi
   state.kept += tokens;
 }
 
-/** Adds a run, or to the last one where that is of the same instant. */
+/** Adds an entry, or to the last one where that is of the same instant. */
 function append({ times, tokens }: SlidingWindowLogState, timeUs: number, count: number): void {
   const last = times.length - 1;
   if (times[last] === timeUs) tokens[last] = (tokens[last] as number) + count;

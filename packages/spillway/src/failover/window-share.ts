@@ -1,6 +1,6 @@
 import { algorithmOf, type BucketShape, type BucketState } from "../algorithms/bucket.ts";
 import type { SlidingWindowLogShape, SlidingWindowLogState } from "../algorithms/sliding-window-log.ts";
-import { logOfRuns } from "../algorithms/sliding-window-log.ts";
+import { logOfEntries } from "../algorithms/sliding-window-log.ts";
 import type { TokenBucketShape, TokenBucketState } from "../algorithms/token-bucket.ts";
 
 export type WindowShape = Exclude<BucketShape, TokenBucketShape>;
@@ -48,14 +48,14 @@ function logShare(
   aheadUs: number,
   nowUs: number,
 ): SlidingWindowLogState {
-  const runs: number[] = [];
+  const entries: number[] = [];
   let left = used;
   let part = Math.ceil(left / replicas);
   for (const [i, timeUs] of times.entries()) {
     left -= tokens[i] as number;
     const later = Math.ceil(left / replicas);
-    if (part > later) runs.push(timeUs - aheadUs, part - later);
+    if (part > later) entries.push(timeUs - aheadUs, part - later);
     part = later;
   }
-  return logOfRuns(share, runs, nowUs);
+  return logOfEntries(share, entries, nowUs);
 }

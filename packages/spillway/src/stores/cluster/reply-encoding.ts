@@ -1,5 +1,5 @@
 import { algorithmOf, type BucketShape, type BucketState } from "../../algorithms/bucket.ts";
-import { logOfRuns, wireRuns } from "../../algorithms/sliding-window-log.ts";
+import { logOfEntries, wireEntries } from "../../algorithms/sliding-window-log.ts";
 import { SpillwayError, type SpillwayErrorCode, show } from "../../errors.ts";
 import { refusedCosts } from "../refused-costs.ts";
 import type { BucketAddress, BucketReading, LeaseGrant, PeekReply, TakeCall, TakeReply } from "../store.ts";
@@ -51,7 +51,7 @@ function encodeState(state: BucketState): number[] {
     case "sliding-window-counter":
       return [state.startUs, state.previous, state.current];
     case "sliding-window-log":
-      return wireRuns(state);
+      return wireEntries(state);
   }
 }
 
@@ -95,7 +95,7 @@ function reviveState(shape: BucketShape, wire: unknown, nowUs: number): BucketSt
     case "sliding-window-counter":
       return { kind, startUs: at(0), previous: at(1), current: at(2), nowUs };
     case "sliding-window-log":
-      return logOfRuns(shape, numbers, nowUs);
+      return logOfEntries(shape, numbers, nowUs);
     case "token-bucket":
       return {
         kind,

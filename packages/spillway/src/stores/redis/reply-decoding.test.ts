@@ -110,7 +110,7 @@ describe("the reply of take", () => {
     ]);
   });
 
-  it("gives both counts of a sliding window, and the runs of a log with those that are gathered", () => {
+  it("gives both counts of a sliding window, and the entries of a log with those that are gathered", () => {
     const call = { buckets: [COUNTER, LOG].map((policy) => ({ key: "key", policy, report: undefined })), runs: [] };
     const [counter, log] = take(
       [NOW_US, 0, 7, NOW_US - 5, 3, 0, 6, 3, NOW_US - 9, 1, NOW_US - 4, -3, NOW_US, 2],
@@ -127,15 +127,15 @@ describe("the reply of take", () => {
     ["a counter without its second count", COUNTER, [0, 7, NOW_US]],
     ["a negative second count", COUNTER, [0, 7, NOW_US, -1]],
     ["a window that begins later than now", COUNTER, [0, 7, NOW_US + 1, 0]],
-    ["fewer runs than it says", LOG, [0, 3, 2, NOW_US - 1, 1]],
-    ["more runs than it says", LOG, [0, 1, 1, NOW_US - 1, 1, NOW_US, 1]],
-    ["more runs than tokens", LOG, [0, 1, 2, NOW_US - 1, 1, NOW_US, 0]],
+    ["fewer entries than it says", LOG, [0, 3, 2, NOW_US - 1, 1]],
+    ["more entries than it says", LOG, [0, 1, 1, NOW_US - 1, 1, NOW_US, 1]],
+    ["more entries than tokens", LOG, [0, 1, 2, NOW_US - 1, 1, NOW_US, 0]],
     ["other tokens than it says", LOG, [0, 3, 2, NOW_US - 1, 1, NOW_US, 1]],
-    ["a run without tokens", LOG, [0, 2, 2, NOW_US - 1, 2, NOW_US, 0]],
-    ["runs that are not in order", LOG, [0, 2, 2, NOW_US, 1, NOW_US - 1, 1]],
-    ["two runs of one instant", LOG, [0, 2, 2, NOW_US, 1, NOW_US, 1]],
-    ["a run of the future", LOG, [0, 1, 1, NOW_US + 1, 1]],
-    ["a negative number of runs", LOG, [0, 0, -1]],
+    ["an entry without tokens", LOG, [0, 2, 2, NOW_US - 1, 2, NOW_US, 0]],
+    ["entries that are not in order", LOG, [0, 2, 2, NOW_US, 1, NOW_US - 1, 1]],
+    ["two entries of one instant", LOG, [0, 2, 2, NOW_US, 1, NOW_US, 1]],
+    ["an entry of the future", LOG, [0, 1, 1, NOW_US + 1, 1]],
+    ["a negative number of entries", LOG, [0, 0, -1]],
     ["a flag of token buckets", LOG, [1, 1, 1, NOW_US, 1]],
   ])("is a fault for a sliding window with %s", (_, policy, block) => {
     const call = { buckets: [{ key: "key", policy, report: undefined }], runs: [] };

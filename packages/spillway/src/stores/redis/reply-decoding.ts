@@ -1,5 +1,5 @@
 import type { BucketShape, BucketState } from "../../algorithms/bucket.ts";
-import { logOfRuns, type SlidingWindowLogShape } from "../../algorithms/sliding-window-log.ts";
+import { logOfEntries, type SlidingWindowLogShape } from "../../algorithms/sliding-window-log.ts";
 import type { Escrow, TokenBucketShape } from "../../algorithms/token-bucket.ts";
 import { SpillwayError, show } from "../../errors.ts";
 import type { Policy } from "../../policy.ts";
@@ -150,7 +150,7 @@ function windowState(
   }
 }
 
-/** @param used how many tokens the runs must have together. */
+/** @param used how many tokens the entries must have together. */
 function logState(
   reader: ReplyReader,
   shape: SlidingWindowLogShape,
@@ -158,15 +158,16 @@ function logState(
   length: number,
   nowUs: number,
 ): BucketState {
-  if (length < 0 || length > used) throw strange(`${length} runs of ${used} tokens`);
-  const runs: number[] = [];
+  if (length < 0 || length > used) throw strange(`${length} entries of ${used} tokens`);
+  const entries: number[] = [];
   for (let i = 0; i < length; i++) {
     const [timeUs, tokens] = [reader.integer(), reader.integer()];
-    if (timeUs > nowUs || timeUs <= (runs.at(-2) ?? 0) || tokens === 0) throw strange(`${tokens} tokens at ${timeUs}`);
-    runs.push(timeUs, tokens);
+    if (timeUs > nowUs || timeUs <= (entries.at(-2) ?? 0) || tokens === 0)
+      throw strange(`${tokens} tokens at ${timeUs}`);
+    entries.push(timeUs, tokens);
   }
-  const state = logOfRuns(shape, runs, nowUs);
-  if (state.used !== used) throw strange(`${state.used} tokens in the runs of ${used}`);
+  const state = logOfEntries(shape, entries, nowUs);
+  if (state.used !== used) throw strange(`${state.used} tokens in the entries of ${used}`);
   return state;
 }
 

@@ -178,7 +178,7 @@ export const windowCases: readonly ContractCase[] = [
       const { state } = await ask(store, key, policy, runOf(950));
       assert.ok(state.kind === "sliding-window-log");
       assert.equal(state.used, 90);
-      assert.ok(state.times.length <= 6, `${state.times.length} runs`);
+      assert.ok(state.times.length <= 6, `${state.times.length} entries`);
       assert.equal(await remaining(store, key, policy), 910);
     },
   },

@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "adjust",
-  sha1: "f6cca0068f1bae42b2ac93343b69ce1553bee496",
+  sha1: "71d9a55f8a5bf11912192c47506ad909c00e270a",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -153,7 +153,7 @@ local function carried_over(start_us, previous, now_us, period_us)
   return quotient_up(previous, start_us + period_us - now_us, period_us)
 end
 local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
-local function log_run(key, log, index)
+local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
@@ -163,22 +163,22 @@ local function log_run(key, log, index)
   log.times[index], log.counts[index] = us, count
   return us, count
 end
-local function log_run_after(key, log, from, us)
+local function log_entry_after(key, log, from, us)
   local step, to = 1, log.length
-  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  while from + step <= to and log_entry(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
   if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
+    if log_entry(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
 local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(key, log, index)
+  local _, count = log_entry(key, log, index)
   return (count - since) % COUNTS
 end
-local function log_run_of(key, log, from, tokens, since)
+local function log_entry_of(key, log, from, tokens, since)
   local step, to, first = 1, log.length, from
   while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
     from, step = from + step, 2 * step
@@ -190,7 +190,7 @@ local function log_run_of(key, log, from, tokens, since)
   end
   return from
 end
-local function set_last_run(log, to, us, count)
+local function set_last_entry(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
 end
 local function cut_log(log, length)
@@ -199,26 +199,26 @@ local function cut_log(log, length)
 end
 local function advance_log(key, log, now_us, period_us)
   if log.length > 0 and log.newest_us > now_us then
-    local _, count = log_run(key, log, log.length - 1)
-    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
+    local _, count = log_entry(key, log, log.length - 1)
+    set_last_entry(log, log_entry_after(key, log, log.from, now_us - 1), now_us, count)
   end
   local from, keep_us = log.from, log.keep_us
-  log.from = log_run_after(key, log, from, now_us - keep_us)
+  log.from = log_entry_after(key, log, from, now_us - keep_us)
   if log.from > from then
-    local _, count = log_run(key, log, log.from - 1)
+    local _, count = log_entry(key, log, log.from - 1)
     log.base = count
   end
   log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
   if log.kept > 2 * log.keep_tokens then
     local surplus = log.kept - 2 * log.keep_tokens
-    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.from = log_entry_of(key, log, log.from, surplus + 1, log.base)
     log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
   end
   log.first, log.before, log.used = log.from, log.base, log.kept
   if keep_us > period_us then
-    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    log.first = log_entry_after(key, log, log.from, now_us - period_us)
     if log.first > log.from then
-      local _, count = log_run(key, log, log.first - 1)
+      local _, count = log_entry(key, log, log.first - 1)
       log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
     end
   end
@@ -266,15 +266,15 @@ local function reply_sliding_log(reply, n, key, log, limit, costs)
     for i = 1, #marks do
       if marks[i] > told then
         local found = log.length - 1
-        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
+        if marks[i] < used then found = log_entry_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
           local between = log_tokens(key, log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
+          reply[n + 1], reply[n + 2] = log_entry(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
         local through = log_tokens(key, log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
+        reply[n + 1], reply[n + 2] = log_entry(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end
@@ -289,7 +289,11 @@ local function value_of(key, policy)
   else
     value = redis.pcall('GET', key)
   end
-  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value.err, 0) end
+    return false
+  end
+  if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
 local function read_window(key, value, now_us, policy)
@@ -322,27 +326,27 @@ end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
   local us, count = nil, log.base
-  if log.length > log.from then us, count = log_run(key, log, log.length - 1) end
-  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  if log.length > log.from then us, count = log_entry(key, log, log.length - 1) end
+  set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
 local function write_sliding_log(key, now_us, log)
   local newest_us, live, more = now_us, log.length - log.from, ''
-  if live > 0 then newest_us = log_run(key, log, log.length - 1) end
+  if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
   local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
   local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
-  local from, to, runs = log.from, log.length, ''
+  local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
     if log.to > log.from then
-      runs = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+      entries = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
     end
   end
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ head, runs, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
   else
     redis.call('SETRANGE', key, 0, head)
     if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
@@ -365,10 +369,10 @@ local function refund_sliding_log(key, log, tokens)
   if tokens > log.kept then tokens = log.kept end
   log.kept, log.used = log.kept - tokens, max(0, log.used - tokens)
   if log.kept == 0 then return cut_log(log, log.from) end
-  local index = log_run_of(key, log, log.from, log.kept, log.base)
-  local us, count = log_run(key, log, index)
+  local index = log_entry_of(key, log, log.from, log.kept, log.base)
+  local us, count = log_entry(key, log, index)
   if (count - log.base) % COUNTS == log.kept then return cut_log(log, index + 1) end
-  set_last_run(log, index, us, log.base + log.kept)
+  set_last_entry(log, index, us, log.base + log.kept)
 end
 local function adjust_window(key, policy, now_us, window, tokens)
   local limit = policy[2]
@@ -465,7 +469,7 @@ return { now_us, redis.call('ZCARD', KEYS[1]) }
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "peek",
-  sha1: "9c9a07790caac72a55aa68090de081aeb9cd26f5",
+  sha1: "1a95640027e582197300896595eb9681322d3a1a",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -587,7 +591,7 @@ local function carried_over(start_us, previous, now_us, period_us)
   return quotient_up(previous, start_us + period_us - now_us, period_us)
 end
 local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
-local function log_run(key, log, index)
+local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
@@ -597,22 +601,22 @@ local function log_run(key, log, index)
   log.times[index], log.counts[index] = us, count
   return us, count
 end
-local function log_run_after(key, log, from, us)
+local function log_entry_after(key, log, from, us)
   local step, to = 1, log.length
-  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  while from + step <= to and log_entry(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
   if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
+    if log_entry(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
 local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(key, log, index)
+  local _, count = log_entry(key, log, index)
   return (count - since) % COUNTS
 end
-local function log_run_of(key, log, from, tokens, since)
+local function log_entry_of(key, log, from, tokens, since)
   local step, to, first = 1, log.length, from
   while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
     from, step = from + step, 2 * step
@@ -624,7 +628,7 @@ local function log_run_of(key, log, from, tokens, since)
   end
   return from
 end
-local function set_last_run(log, to, us, count)
+local function set_last_entry(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
 end
 local function cut_log(log, length)
@@ -633,26 +637,26 @@ local function cut_log(log, length)
 end
 local function advance_log(key, log, now_us, period_us)
   if log.length > 0 and log.newest_us > now_us then
-    local _, count = log_run(key, log, log.length - 1)
-    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
+    local _, count = log_entry(key, log, log.length - 1)
+    set_last_entry(log, log_entry_after(key, log, log.from, now_us - 1), now_us, count)
   end
   local from, keep_us = log.from, log.keep_us
-  log.from = log_run_after(key, log, from, now_us - keep_us)
+  log.from = log_entry_after(key, log, from, now_us - keep_us)
   if log.from > from then
-    local _, count = log_run(key, log, log.from - 1)
+    local _, count = log_entry(key, log, log.from - 1)
     log.base = count
   end
   log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
   if log.kept > 2 * log.keep_tokens then
     local surplus = log.kept - 2 * log.keep_tokens
-    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.from = log_entry_of(key, log, log.from, surplus + 1, log.base)
     log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
   end
   log.first, log.before, log.used = log.from, log.base, log.kept
   if keep_us > period_us then
-    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    log.first = log_entry_after(key, log, log.from, now_us - period_us)
     if log.first > log.from then
-      local _, count = log_run(key, log, log.first - 1)
+      local _, count = log_entry(key, log, log.first - 1)
       log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
     end
   end
@@ -700,15 +704,15 @@ local function reply_sliding_log(reply, n, key, log, limit, costs)
     for i = 1, #marks do
       if marks[i] > told then
         local found = log.length - 1
-        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
+        if marks[i] < used then found = log_entry_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
           local between = log_tokens(key, log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
+          reply[n + 1], reply[n + 2] = log_entry(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
         local through = log_tokens(key, log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
+        reply[n + 1], reply[n + 2] = log_entry(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end
@@ -723,7 +727,11 @@ local function value_of(key, policy)
   else
     value = redis.pcall('GET', key)
   end
-  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value.err, 0) end
+    return false
+  end
+  if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
 local function read_window(key, value, now_us, policy)
@@ -791,7 +799,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
   name: "reset",
-  sha1: "90cfefcda8c3823423ca7afa75f38882a41c868c",
+  sha1: "c8e9a037d80deaeb7935e164abc85b7c05ffa2cc",
   arity: { head: 1, bucket: 3, lease: 7 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -926,7 +934,7 @@ local function carried_over(start_us, previous, now_us, period_us)
   return quotient_up(previous, start_us + period_us - now_us, period_us)
 end
 local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
-local function log_run(key, log, index)
+local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
@@ -936,22 +944,22 @@ local function log_run(key, log, index)
   log.times[index], log.counts[index] = us, count
   return us, count
 end
-local function log_run_after(key, log, from, us)
+local function log_entry_after(key, log, from, us)
   local step, to = 1, log.length
-  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  while from + step <= to and log_entry(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
   if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
+    if log_entry(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
 local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(key, log, index)
+  local _, count = log_entry(key, log, index)
   return (count - since) % COUNTS
 end
-local function log_run_of(key, log, from, tokens, since)
+local function log_entry_of(key, log, from, tokens, since)
   local step, to, first = 1, log.length, from
   while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
     from, step = from + step, 2 * step
@@ -963,7 +971,7 @@ local function log_run_of(key, log, from, tokens, since)
   end
   return from
 end
-local function set_last_run(log, to, us, count)
+local function set_last_entry(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
 end
 local function cut_log(log, length)
@@ -972,26 +980,26 @@ local function cut_log(log, length)
 end
 local function advance_log(key, log, now_us, period_us)
   if log.length > 0 and log.newest_us > now_us then
-    local _, count = log_run(key, log, log.length - 1)
-    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
+    local _, count = log_entry(key, log, log.length - 1)
+    set_last_entry(log, log_entry_after(key, log, log.from, now_us - 1), now_us, count)
   end
   local from, keep_us = log.from, log.keep_us
-  log.from = log_run_after(key, log, from, now_us - keep_us)
+  log.from = log_entry_after(key, log, from, now_us - keep_us)
   if log.from > from then
-    local _, count = log_run(key, log, log.from - 1)
+    local _, count = log_entry(key, log, log.from - 1)
     log.base = count
   end
   log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
   if log.kept > 2 * log.keep_tokens then
     local surplus = log.kept - 2 * log.keep_tokens
-    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.from = log_entry_of(key, log, log.from, surplus + 1, log.base)
     log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
   end
   log.first, log.before, log.used = log.from, log.base, log.kept
   if keep_us > period_us then
-    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    log.first = log_entry_after(key, log, log.from, now_us - period_us)
     if log.first > log.from then
-      local _, count = log_run(key, log, log.first - 1)
+      local _, count = log_entry(key, log, log.first - 1)
       log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
     end
   end
@@ -1039,15 +1047,15 @@ local function reply_sliding_log(reply, n, key, log, limit, costs)
     for i = 1, #marks do
       if marks[i] > told then
         local found = log.length - 1
-        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
+        if marks[i] < used then found = log_entry_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
           local between = log_tokens(key, log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
+          reply[n + 1], reply[n + 2] = log_entry(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
         local through = log_tokens(key, log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
+        reply[n + 1], reply[n + 2] = log_entry(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end
@@ -1062,7 +1070,11 @@ local function value_of(key, policy)
   else
     value = redis.pcall('GET', key)
   end
-  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value.err, 0) end
+    return false
+  end
+  if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
 local function read_window(key, value, now_us, policy)
@@ -1095,27 +1107,27 @@ end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
   local us, count = nil, log.base
-  if log.length > log.from then us, count = log_run(key, log, log.length - 1) end
-  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  if log.length > log.from then us, count = log_entry(key, log, log.length - 1) end
+  set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
 local function write_sliding_log(key, now_us, log)
   local newest_us, live, more = now_us, log.length - log.from, ''
-  if live > 0 then newest_us = log_run(key, log, log.length - 1) end
+  if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
   local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
   local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
-  local from, to, runs = log.from, log.length, ''
+  local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
     if log.to > log.from then
-      runs = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+      entries = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
     end
   end
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ head, runs, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
   else
     redis.call('SETRANGE', key, 0, head)
     if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
@@ -1186,7 +1198,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
   name: "take",
-  sha1: "e097f2061d77287acfdd3fb1777909f831ee5544",
+  sha1: "8f739c8c8962b7f0d7dae6f72f3b4fc096c5b155",
   arity: { head: 1, bucket: 3, lease: 7, run: 1 },
   text: `-- spillway: take
 local time = redis.call('TIME')
@@ -1433,7 +1445,7 @@ local function carried_over(start_us, previous, now_us, period_us)
   return quotient_up(previous, start_us + period_us - now_us, period_us)
 end
 local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
-local function log_run(key, log, index)
+local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
@@ -1443,22 +1455,22 @@ local function log_run(key, log, index)
   log.times[index], log.counts[index] = us, count
   return us, count
 end
-local function log_run_after(key, log, from, us)
+local function log_entry_after(key, log, from, us)
   local step, to = 1, log.length
-  while from + step <= to and log_run(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  while from + step <= to and log_entry(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
   if from + step <= to then to = from + step - 1 end
   while from < to do
     local middle = floor((from + to) / 2)
-    if log_run(key, log, middle) > us then to = middle else from = middle + 1 end
+    if log_entry(key, log, middle) > us then to = middle else from = middle + 1 end
   end
   return from
 end
 local function log_tokens(key, log, from, index, since)
   if index < from then return 0 end
-  local _, count = log_run(key, log, index)
+  local _, count = log_entry(key, log, index)
   return (count - since) % COUNTS
 end
-local function log_run_of(key, log, from, tokens, since)
+local function log_entry_of(key, log, from, tokens, since)
   local step, to, first = 1, log.length, from
   while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
     from, step = from + step, 2 * step
@@ -1470,7 +1482,7 @@ local function log_run_of(key, log, from, tokens, since)
   end
   return from
 end
-local function set_last_run(log, to, us, count)
+local function set_last_entry(log, to, us, count)
   log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
 end
 local function cut_log(log, length)
@@ -1479,26 +1491,26 @@ local function cut_log(log, length)
 end
 local function advance_log(key, log, now_us, period_us)
   if log.length > 0 and log.newest_us > now_us then
-    local _, count = log_run(key, log, log.length - 1)
-    set_last_run(log, log_run_after(key, log, log.from, now_us - 1), now_us, count)
+    local _, count = log_entry(key, log, log.length - 1)
+    set_last_entry(log, log_entry_after(key, log, log.from, now_us - 1), now_us, count)
   end
   local from, keep_us = log.from, log.keep_us
-  log.from = log_run_after(key, log, from, now_us - keep_us)
+  log.from = log_entry_after(key, log, from, now_us - keep_us)
   if log.from > from then
-    local _, count = log_run(key, log, log.from - 1)
+    local _, count = log_entry(key, log, log.from - 1)
     log.base = count
   end
   log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
   if log.kept > 2 * log.keep_tokens then
     local surplus = log.kept - 2 * log.keep_tokens
-    log.from = log_run_of(key, log, log.from, surplus + 1, log.base)
+    log.from = log_entry_of(key, log, log.from, surplus + 1, log.base)
     log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
   end
   log.first, log.before, log.used = log.from, log.base, log.kept
   if keep_us > period_us then
-    log.first = log_run_after(key, log, log.from, now_us - period_us)
+    log.first = log_entry_after(key, log, log.from, now_us - period_us)
     if log.first > log.from then
-      local _, count = log_run(key, log, log.first - 1)
+      local _, count = log_entry(key, log, log.first - 1)
       log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
     end
   end
@@ -1546,15 +1558,15 @@ local function reply_sliding_log(reply, n, key, log, limit, costs)
     for i = 1, #marks do
       if marks[i] > told then
         local found = log.length - 1
-        if marks[i] < used then found = log_run_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
+        if marks[i] < used then found = log_entry_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
         if found > index then
           local between = log_tokens(key, log, log.first, found - 1, log.before)
-          reply[n + 1], reply[n + 2] = log_run(key, log, found - 1), between - told
+          reply[n + 1], reply[n + 2] = log_entry(key, log, found - 1), between - told
           if found > index + 1 then reply[n + 2] = told - between end
           n, told = n + 2, between
         end
         local through = log_tokens(key, log, log.first, found, log.before)
-        reply[n + 1], reply[n + 2] = log_run(key, log, found), through - told
+        reply[n + 1], reply[n + 2] = log_entry(key, log, found), through - told
         n, told, index = n + 2, through, found + 1
       end
     end
@@ -1569,7 +1581,11 @@ local function value_of(key, policy)
   else
     value = redis.pcall('GET', key)
   end
-  if type(value) == 'table' or value == '' and redis.call('EXISTS', key) == 0 then return false end
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value.err, 0) end
+    return false
+  end
+  if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
 local function read_window(key, value, now_us, policy)
@@ -1602,27 +1618,27 @@ end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
   local us, count = nil, log.base
-  if log.length > log.from then us, count = log_run(key, log, log.length - 1) end
-  set_last_run(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  if log.length > log.from then us, count = log_entry(key, log, log.length - 1) end
+  set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
 local function write_sliding_log(key, now_us, log)
   local newest_us, live, more = now_us, log.length - log.from, ''
-  if live > 0 then newest_us = log_run(key, log, log.length - 1) end
+  if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
   local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
   local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
-  local from, to, runs = log.from, log.length, ''
+  local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
     if log.to > log.from then
-      runs = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+      entries = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
     end
   end
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ head, runs, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
   else
     redis.call('SETRANGE', key, 0, head)
     if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { PolicyOptions } from "./policy.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
-import { createRateLimiter } from "./rate-limiter.ts";
-import { manualClock } from "./testing/manual-clock.ts";
-import { DistantStore, remainingOf, memoryLimiter as setup } from "./testing/test-support.ts";
+import type { PolicyOptions } from "../policy.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
+import { createRateLimiter } from "../rate-limiter.ts";
+import { manualClock } from "./manual-clock.ts";
+import { DistantStore, remainingOf, memoryLimiter as setup } from "./test-support.ts";
 
 const ALGORITHMS = ["token-bucket", "fixed-window", "sliding-window-counter", "sliding-window-log"] as const;
 type Algorithm = (typeof ALGORITHMS)[number];
