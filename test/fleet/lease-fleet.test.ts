@@ -10,6 +10,7 @@ declare module "vitest" {
 }
 
 const SECONDS = 20;
+/** A run that misses a mark on a busy machine is played again, so often in all. */
 const MOST_ATTEMPTS = 3;
 const CALM: FleetMarks = { used: 0.993, callsPerDecision: 0.06 };
 const UNDER_FAULTS: FleetMarks = { used: 0.98, callsPerDecision: 0.06 };
@@ -30,7 +31,7 @@ for (const [workload] of HURT)
 for (const [workload, fault] of HURT)
   fleetTest(`${workload}, ${fault.name}: they do so all the same`, { workload, faults: [fault] }, UNDER_FAULTS);
 
-/** A test that plays a plan and holds it to the marks, again when it misses one and the machine was busy. */
+/** A test that plays a plan and holds it to the marks. `SPILLWAY_SEED` repeats the load of a row and the order of its faults. */
 function fleetTest(title: string, plan: Omit<FleetPlan, "seconds" | "seed">, marks: FleetMarks): void {
   it(title, async ({ task }) => {
     for (let attempt = 1; ; attempt++) {
