@@ -2,6 +2,8 @@
 
 // Waiting that ends.
 export { type EventuallyOptions, eventually } from "./eventually.ts";
+// A server whose clock jumps.
+export { type FakedClock, fakedClock, findFakeTime } from "./faked-clock.ts";
 // Faults on the way to a server, and processes that share one.
 export { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./fault-proxy.ts";
 export { answerFleet } from "./fleet-worker.ts";
