@@ -46,6 +46,10 @@ const SAFE_CLUSTER_OPTIONS: Options = {
   enableOfflineQueue: true,
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
+  // Of a slot that is half moved, a node answers "try again" to calls for several keys, and has run nothing. The driver would
+  // wait for longer than any caller does, and the node would seem to be silent.
+  retryDelayOnTryAgain: 5,
+  maxRedirections: 4,
   clusterRetryStrategy: null,
   clusterNodeRetryStrategy: null,
   slotsRefreshTimeout: ASK_WITHIN_MS,
