@@ -83,6 +83,20 @@ describe("the installed packages", () => {
   });
 });
 
+describe("the names given to npm run chaos", () => {
+  it.each([
+    [["SIGSTOP"], "Redis stopped (SIGSTOP) 5 s, exact: a stopped Redis costs three calls", true],
+    [["(sigstop) 5 s, L"], "Redis stopped (SIGSTOP) 5 s, leases: a stopped Redis costs three calls", true],
+    [["cut off", "killed"], "Redis killed 3 s, iovalkey: a killed Redis makes nobody wait", true],
+    [["three calls"], "Redis stopped (SIGSTOP) 5 s, exact: a stopped Redis costs three calls", false],
+    [["."], "CLIENT PAUSE 3 s: a server that is told", false],
+    [["|"], "CLIENT PAUSE 3 s: a server that is told", false],
+  ])("%j select %j: %s", async (names, title, selects) => {
+    const { namePattern } = await script("commands.mjs");
+    expect(new RegExp(namePattern?.(names) as string).test(title)).toBe(selects);
+  });
+});
+
 describe("the summary of a test run", () => {
   it("counts tests, and a file that failed before its tests ran", async () => {
     const { countTests } = await script("test-result.mjs");

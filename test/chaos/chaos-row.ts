@@ -1,130 +1,114 @@
-import { DEADLINE_MS, type FaultRun, KEYS, POLICY, PROCESSES } from "./fault.ts";
-import type { WorkerReport } from "./load-fleet.ts";
-
-/** What every fault is held to. */
-export const MARKS = {
-  missed: 3,
-  p999Ms: DEADLINE_MS + 10,
-  backMs: 3_000,
-  /** From when on nobody waits any more, after the store fell silent. */
-  openAfterMs: 200,
-} as const;
-
-/** What a fault is held to besides {@link MARKS}. */
-export interface Expectation {
-  /** How often each process leaves the store alone and returns to it: one line each way. */
-  readonly absences: 0 | 1;
-  /** Whether the store answers nothing at all meanwhile, so that nobody waits for it once that is known. */
-  readonly silent?: boolean;
-  /** Whether the store comes back without the buckets that it had. */
-  readonly forgets?: boolean;
-  /** Whether there are decisions that were made without the store; there are where it is left alone. */
-  readonly degraded?: "some" | "none" | "perhaps";
-}
+import type { PolicyOptions } from "spillway";
+import { type Admission, admissionsByKey, spansAlone } from "./admissions.ts";
+import { ApartTime } from "./apart-time.ts";
+import { type Reading, readBound } from "./bounds.ts";
+import type { FaultRun } from "./fault.ts";
+import { rateOf } from "./load-shapes.ts";
+import { noiseOf } from "./machine-watch.ts";
+import type { Expectation } from "./marks.ts";
+import { missedTooOften, tooLate, tooLittleUsed, wrongAbsences, wrongOutcomes } from "./shortfalls.ts";
+import { type Times, timesOf } from "./times.ts";
+import { type Usage, usageOf } from "./usage.ts";
 
 /** One line of the table. */
-export interface ChaosRow {
+export interface ChaosRow extends Times {
   readonly fault: string;
   /** Calls without a reply in time, of the process that has most. */
   readonly missed: number;
-  /** Of all decisions, less the delay of the event loop. */
-  readonly p999Ms: number;
-  readonly longestMs: number;
   readonly wrong: number;
+  /** Of the key that was over most. */
+  readonly bound: Reading;
+  /** All that was admitted, as a part of b + r x T from the first decision to the last. */
   readonly admitted: number;
-  readonly bound: number;
-  /** From the end of the fault to the last decision that was made without the store. */
-  readonly backMs: number;
+  readonly used: Usage;
+  /** Why times were not judged. */
+  readonly noise: string | undefined;
   /** What it misses of what it is held to, in words. */
   readonly shortfalls: readonly string[];
-  readonly attempts: number;
 }
+
+/** A line for a fault that this machine cannot have. */
+export interface SkippedRow {
+  readonly fault: string;
+  readonly reason: string;
+}
+
+type ByKey = ReturnType<typeof admissionsByKey>;
+const MOST_WRONG_TOLD = 5;
 
 /** Reads a run. */
-export function rowOf(run: FaultRun, expectation: Expectation, attempts: number): ChaosRow {
-  const netMs = run.reports.flatMap(({ decisions: { tookMs, lateMs } }) =>
-    Array.from(tookMs, (took, i) => Math.max(0, took - (lateMs[i] as number))),
+export function rowOf(run: FaultRun, expectation: Expectation): ChaosRow {
+  const byKey = admissionsByKey(
+    run.reports.map(({ decisions }) => decisions),
+    run.lastWords,
   );
-  netMs.sort((a, b) => a - b);
-  const wrong = run.reports.flatMap((report) => wrongOutcomes(report, expectation));
-  wrong.push(...run.lastingKeys.map((key) => `${key} has no expiry`));
-  const row = {
-    fault: run.fault.name,
-    missed: Math.max(...run.reports.map(({ stats }) => stats.storeMisses)),
-    p999Ms: netMs[Math.floor(netMs.length * 0.999)] ?? Number.NaN,
-    longestMs: netMs.at(-1) ?? Number.NaN,
+  const noise = noiseOf(run.machine);
+  const wrong = wrongOutcomes(run);
+  const { bound, excesses } = boundOf(run, byKey, expectation);
+  const used = usageOf(run, byKey);
+  const times = timesOf(run);
+  const counted = [...wrong.slice(0, MOST_WRONG_TOLD), ...excesses];
+  const timed = [
+    ...missedTooOften(run, expectation),
+    ...wrongAbsences(run, expectation),
+    ...tooLate(times),
+    ...tooLittleUsed(used, expectation),
+  ];
+  return {
+    fault: run.name,
+    missed: Math.max(...run.reports.map(({ missed }) => missed)),
     wrong: wrong.length,
-    admitted: run.reports.reduce((sum, { decisions }) => sum + decisions.allowed.reduce((n, one) => n + one, 0), 0),
-    bound: boundOf(run, expectation),
-    backMs: backMsOf(run),
+    admitted: admittedOf(run, byKey),
+    ...{ bound, used, noise },
+    ...times,
+    shortfalls: noise === undefined ? [...counted, ...timed] : counted,
   };
-  return { ...row, shortfalls: [...shortfallsOf(row, run, expectation), ...wrong.slice(0, 5)], attempts };
 }
 
-function shortfallsOf(
-  { missed, p999Ms, admitted, bound, backMs }: Omit<ChaosRow, "shortfalls" | "attempts">,
-  run: FaultRun,
-  { silent = false }: Expectation,
-): string[] {
-  const found: string[] = [];
-  if (missed > MARKS.missed) found.push(`${missed} calls missed in one process; the mark is ${MARKS.missed}`);
-  if (!(p999Ms <= MARKS.p999Ms)) found.push(`p99.9 of ${p999Ms.toFixed(1)} ms; the mark is ${MARKS.p999Ms}`);
-  if (!(admitted <= bound)) found.push(`${admitted} admitted; the bound is ${bound.toFixed(0)}`);
-  if (!(backMs <= MARKS.backMs)) found.push(`back after ${backMs.toFixed(0)} ms; the mark is ${MARKS.backMs}`);
-  const waiting = silent ? waitedWhileAway(run) : 0;
-  if (waiting > 0) found.push(`${waiting} decisions waited for a store known to be silent`);
-  return found;
+function boundOf(
+  { reports, keys }: FaultRun,
+  byKey: ByKey,
+  { forgets = 0, jumps = 0 }: Expectation,
+): { bound: Reading; excesses: string[] } {
+  const apart = new ApartTime(reports.map(({ decisions }) => spansAlone(decisions)));
+  let bound: Reading = { most: 0, stated: 0 };
+  const excesses: string[] = [];
+  for (const { key, policy, admissions } of bucketsOf(keys, byKey)) {
+    const { most, stated, within } = readBound(admissions, policy, apart, { forgets, jumps });
+    if (most > bound.most) bound = { most, stated };
+    if (!within) excesses.push(`${key}, ${policy.name}: ${most.toFixed(2)} b above r x T; ${stated.toFixed(2)} stated`);
+  }
+  return { bound, excesses };
 }
 
-/**
- * What may go in: burst + rate x time for each key, and one more burst where the store forgot all. While some processes are back
- * and others are not yet, the latter admit their part on top.
- */
-function boundOf({ reports }: FaultRun, { forgets = false }: Expectation): number {
-  const starts = reports.flatMap(({ decisions }) => decisions.startedMs[0] ?? []);
-  const ends = reports.flatMap(
-    ({ decisions: { startedMs, tookMs } }) => (startedMs.at(-1) ?? 0) + (tookMs.at(-1) ?? 0),
-  );
+interface Bucket {
+  readonly key: string;
+  readonly policy: PolicyOptions;
+  readonly admissions: readonly Admission[];
+}
+
+/** Each bucket with what went in on it. */
+function bucketsOf(keys: FaultRun["keys"], byKey: ByKey): Bucket[] {
+  const buckets: Bucket[] = [];
+  const common = new Map<string, { policy: PolicyOptions; admissions: Admission[] }>();
+  for (const { key, policies, common: second } of keys) {
+    const admissions = byKey.get(key) ?? [];
+    for (const policy of policies) buckets.push({ key, policy, admissions });
+    if (second === undefined) continue;
+    const known = common.get(second.key) ?? { policy: second.policy, admissions: [] };
+    known.admissions.push(...admissions);
+    common.set(second.key, known);
+  }
+  for (const [key, bucket] of common) buckets.push({ key, ...bucket });
+  return buckets;
+}
+
+function admittedOf({ reports, keys }: FaultRun, byKey: ByKey): number {
+  const starts = reports.map(({ decisions }) => decisions.startedMs[0] as number);
+  const ends = reports.map(({ decisions }) => decisions.startedMs.at(-1) as number);
   const seconds = (Math.max(...ends) - Math.min(...starts)) / 1000;
-  const apartSeconds = (spreadOf(reports, "away") + spreadOf(reports, "back")) / 1000;
-  const ratedSeconds = seconds + (apartSeconds * (PROCESSES - 1)) / PROCESSES;
-  return KEYS * (POLICY.burst * (forgets ? 2 : 1) + POLICY.limit * ratedSeconds);
-}
-
-/** From when the first process changes until the last one does. */
-function spreadOf(reports: readonly WorkerReport[], state: "away" | "back"): number {
-  const times = reports.flatMap(({ changes }) =>
-    changes.filter((change) => change.state === state).map(({ atMs }) => atMs),
-  );
-  return times.length === 0 ? 0 : Math.max(...times) - Math.min(...times);
-}
-
-function backMsOf({ reports, endedMs }: FaultRun): number {
-  let lastMs = endedMs;
-  for (const { decisions } of reports)
-    for (const [i, source] of decisions.sources.entries())
-      if (source === "backstop") lastMs = Math.max(lastMs, decisions.startedMs[i] as number);
-  return lastMs - endedMs;
-}
-
-function waitedWhileAway({ reports, beganMs, endingMs }: FaultRun): number {
-  let count = 0;
-  for (const { decisions } of reports)
-    for (const [i, startedMs] of decisions.startedMs.entries())
-      if (startedMs > beganMs + MARKS.openAfterMs && startedMs < endingMs && decisions.waited[i] === 1) count++;
-  return count;
-}
-
-/** What is wrong in itself, whatever the fault. */
-function wrongOutcomes({ decisions, changes, crashes, warnings }: WorkerReport, expectation: Expectation): string[] {
-  const wrong = [...decisions.malformed, ...decisions.failures, ...crashes, ...warnings];
-  for (let i = 0; i < decisions.unanswered; i++) wrong.push("a decision never came");
-  const states = changes.map(({ state }) => state).join(", ");
-  const expected = expectation.absences === 1 ? "away, back" : "";
-  if (states !== expected) wrong.push(`the state went "${states}"; expected "${expected}"`);
-  const { degraded = expectation.absences === 1 ? "some" : "none" } = expectation;
-  const degradedCount = decisions.sources.filter((source) => source === "backstop").length;
-  if (degraded === "none" && degradedCount > 0) wrong.push(`${degradedCount} decisions without the store`);
-  if (degraded === "some" && degradedCount === 0) wrong.push("no decision without the store");
-  return wrong;
+  let most = 0;
+  for (const { policies } of keys)
+    most += Math.min(...policies.map((policy) => (policy.burst ?? policy.limit) + rateOf([policy]) * seconds));
+  return [...byKey.values()].reduce((sum, { length }) => sum + length, 0) / most;
 }

@@ -1,47 +1,56 @@
-import { availableParallelism, loadavg } from "node:os";
 import { expect, it } from "vitest";
-import { type ChaosRow, type Expectation, rowOf } from "./chaos-row.ts";
-import { type Fault, type FaultRun, pause, playFault, watchLateness } from "./fault.ts";
+import { type ChaosRow, rowOf, type SkippedRow } from "./chaos-row.ts";
+import { type Fault, type FaultRun, playFault } from "./fault.ts";
+import { calm } from "./machine-watch.ts";
+import type { Expectation } from "./marks.ts";
+import { openStandalone, type Stage, type Standalone, type StandaloneOptions } from "./stage.ts";
 
 declare module "vitest" {
   interface TaskMeta {
     chaos?: ChaosRow;
+    skipped?: SkippedRow;
   }
 }
 
-const MOST_ATTEMPTS = 3;
-/** A machine on which a process that wants to run is kept from it for so long gives no fair reading of a 50 ms deadline. */
-const BUSY_LATE_MS = 20;
-/** How long a next attempt waits at most for a calmer machine. */
-const CALM_WITHIN_S = 15;
+const CALM_WITHIN_MS = 5_000;
 
-/**
- * A test that plays one fault and holds it to the marks. A run that falls short is played again when the machine was busy with
- * other things, and the row says how often.
- */
-export function faultTest(
+/** What else a run must show. `quiet` is false on a busy machine, where nothing that needs time is to be judged. */
+export type Check = (run: FaultRun, quiet: boolean) => void;
+
+export type StandaloneFault = StandaloneOptions & Fault<Standalone>;
+
+/** A test that plays one fault on one server and holds it to the marks. */
+export function faultTest(title: string, fault: StandaloneFault, expectation: Expectation, check?: Check): void {
+  faultTestOn(() => openStandalone(fault), title, fault, expectation, check);
+}
+
+/** The same on another stage. */
+export function faultTestOn<S extends Stage>(
+  open: () => Promise<S>,
   title: string,
-  fault: Fault,
+  fault: Fault<S>,
   expectation: Expectation,
-  check?: (run: FaultRun) => void,
+  check?: Check,
 ): void {
-  it(title, async ({ task }) => {
-    for (let attempt = 1; ; attempt++) {
-      const run = await playFault(fault);
-      const read = rowOf(run, expectation, attempt);
-      const row = { ...read, shortfalls: [...read.shortfalls, ...complaintOf(() => check?.(run))] };
-      task.meta.chaos = row;
-      if (row.shortfalls.length > 0 && attempt < MOST_ATTEMPTS && wasBusy(run)) {
-        await calm();
-        continue;
-      }
-      expect(row.shortfalls).toEqual([]);
-      return;
+  it(`${fault.name}: ${title}`, async ({ task, skip }) => {
+    if (fault.skip !== undefined) {
+      task.meta.skipped = { fault: fault.name, reason: fault.skip };
+      skip(fault.skip);
     }
+    await calm(CALM_WITHIN_MS);
+    await using stage = await open();
+    const run = await playFault(stage, fault);
+    const read = rowOf(run, expectation);
+    const row = {
+      ...read,
+      shortfalls: [...read.shortfalls, ...complaintOf(() => check?.(run, read.noise === undefined))],
+    };
+    task.meta.chaos = row;
+    expect(row.shortfalls).toEqual([]);
   });
 }
 
-/** What a failing check says, so that it is part of the row and may be tried again as the marks are. */
+/** What a failing check says, so that it is part of the row. */
 function complaintOf(check: () => void): string[] {
   try {
     check();
@@ -49,17 +58,4 @@ function complaintOf(check: () => void): string[] {
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];
   }
-}
-
-/** Waits for a second in which nobody kept this process from running. */
-async function calm(): Promise<void> {
-  for (let second = 0; second < CALM_WITHIN_S; second++) {
-    const lateness = watchLateness();
-    await pause(1_000);
-    if (lateness.stop() < BUSY_LATE_MS / 2) return;
-  }
-}
-
-function wasBusy({ machineLateMs }: FaultRun): boolean {
-  return machineLateMs > BUSY_LATE_MS || (loadavg()[0] ?? 0) > availableParallelism();
 }

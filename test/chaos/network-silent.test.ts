@@ -4,9 +4,21 @@ faultTest(
   "calls whose replies are lost are counted three times and not sent again (C12 c)",
   {
     name: "replies swallowed 3 s",
-    viaProxy: true,
+    viaProxy: "all",
     lastsMs: 3_000,
     begin: ({ proxy }) => proxy.swallowReplies(),
+    end: ({ proxy }) => proxy.resume(),
+  },
+  { absences: 1, silent: true },
+);
+
+faultTest(
+  "connections that are open and lead nowhere are counted three times, and new ones that are no better are left alone",
+  {
+    name: "half-open, all dropped 3 s",
+    viaProxy: "all",
+    lastsMs: 3_000,
+    begin: ({ proxy }) => proxy.halfOpen(),
     end: ({ proxy }) => proxy.resume(),
   },
   { absences: 1, silent: true },
@@ -16,7 +28,7 @@ faultTest(
   "a connection whose other end is gone without a word is given up, and another one made",
   {
     name: "half-open connection",
-    viaProxy: true,
+    viaProxy: "all",
     lastsMs: 0,
     begin: ({ proxy }) => proxy.strand(),
     end() {},

@@ -8,7 +8,7 @@ faultTest(
   "a store that answers after 200 ms decides nothing, and the health view says that the deadline is too short for it",
   {
     name: "200 ms latency",
-    viaProxy: true,
+    viaProxy: "all",
     lastsMs: 4_000,
     begin: ({ proxy }) => proxy.delay(100),
     async look({ fleet }) {
@@ -17,11 +17,12 @@ faultTest(
     end: ({ proxy }) => proxy.delay(0),
   },
   { absences: 1, silent: true },
-  ({ reports }) => {
+  ({ reports }, quiet) => {
     for (const { health } of stats) {
       expect(health).toMatchObject({ degraded: true, nodes: [{ state: "away" }] });
       expect(health.warnings.join()).toMatch(/the deadline of 50 ms should be at least twice that/);
     }
-    for (const { stats: later } of reports) expect(later.health).toMatchObject({ degraded: false, warnings: [] });
+    if (quiet)
+      for (const { stats: later } of reports) expect(later.health).toMatchObject({ degraded: false, warnings: [] });
   },
 );

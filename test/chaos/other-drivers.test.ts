@@ -1,18 +1,17 @@
-import type { Fault } from "./fault.ts";
-import { faultTest } from "./fault-test.ts";
+import { faultTest, type StandaloneFault } from "./fault-test.ts";
 
-const STOPPED: Omit<Fault, "name"> = {
+const STOPPED: Omit<StandaloneFault, "name"> = {
   lastsMs: 3_000,
   begin: ({ server }) => server.pause(),
   end: ({ server }) => server.resume(),
 };
-const KILLED: Omit<Fault, "name"> = {
+const KILLED: Omit<StandaloneFault, "name"> = {
   lastsMs: 3_000,
   begin: ({ server }) => server.kill(),
   end: ({ server }) => server.restart(),
 };
-const STRANDED: Omit<Fault, "name"> = {
-  viaProxy: true,
+const STRANDED: Omit<StandaloneFault, "name"> = {
+  viaProxy: "all",
   lastsMs: 0,
   begin: ({ proxy }) => proxy.strand(),
   end() {},

@@ -3,6 +3,7 @@ import { faultTest } from "./fault-test.ts";
 faultTest(
   "limiters that start while nothing listens decide by their share, and move to Redis once it is there (C11)",
   {
+    cold: true,
     name: "nothing listens at the start",
     prepare: ({ server }) => server.kill(),
     begin() {},
@@ -15,8 +16,9 @@ faultTest(
 faultTest(
   "limiters that start on an address that accepts and never answers decide by their share, too",
   {
+    cold: true,
     name: "a black hole at the start",
-    viaProxy: true,
+    viaProxy: "all",
     prepare: ({ proxy }) => proxy.halfOpen(),
     begin() {},
     lastsMs: 3_000,

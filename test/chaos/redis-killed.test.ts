@@ -19,5 +19,5 @@ faultTest(
     begin: ({ server }) => server.kill(),
     end: ({ server }) => server.restart(),
   },
-  { absences: 1, forgets: true },
+  { absences: 1, forgets: 1 },
 );

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
-import type { FaultRun, Scene } from "./fault.ts";
+import type { FaultRun } from "./fault.ts";
 import { faultTest } from "./fault-test.ts";
+import type { Standalone } from "./stage.ts";
 
 /** Nothing listens there. */
 const NOWHERE = ["127.0.0.1", "1"] as const;
@@ -45,7 +46,7 @@ faultTest(
 );
 
 const USER = { username: "limiter", password: "secret" };
-const grant = ({ admin }: Scene, ...rights: string[]): Promise<unknown> =>
+const grant = ({ admin }: Standalone, ...rights: string[]): Promise<unknown> =>
   admin.call("ACL", "SETUSER", USER.username, "on", `>${USER.password}`, "~*", ...rights);
 
 for (const [right, said] of [
@@ -72,10 +73,10 @@ for (const [right, said] of [
   );
 }
 
-async function connectionsOf({ admin }: Scene): Promise<number> {
+async function connectionsOf({ admin }: Standalone): Promise<number> {
   return Number(/total_connections_received:(\d+)/.exec(await admin.info("stats"))?.[1]);
 }
 
 function expectReason({ reports }: FaultRun, reason: RegExp): void {
-  for (const { changes } of reports) expect(changes[0]?.message).toMatch(reason);
+  for (const { changes } of reports) expect(changes.map(({ message }) => message).join("; ")).toMatch(reason);
 }

@@ -1,7 +1,6 @@
-import type { Fault } from "./fault.ts";
-import { faultTest } from "./fault-test.ts";
+import { faultTest, type StandaloneFault } from "./fault-test.ts";
 
-const stopped: Omit<Fault, "name"> = {
+const stopped: Omit<StandaloneFault, "name"> = {
   lastsMs: 5_000,
   begin: ({ server }) => server.pause(),
   end: ({ server }) => server.resume(),
