@@ -79,7 +79,7 @@ describe("which requests count", () => {
   it("does not cover a route that was there before the plugin", async () => {
     const app = Fastify();
     app.get("/before", async () => "in");
-    await limitedApp({ limiter: limiter() }, undefined, app);
+    await limitedApp({ limiter: limiter(), onWarning: () => {} }, undefined, app);
     expect((await app.inject("/before")).headers.ratelimit).toBeUndefined();
     expect((await app.inject("/")).headers.ratelimit).toBe('"minute";r=2;t=20');
   });

@@ -1,7 +1,8 @@
-import { writeRetryAfter } from "@spillway/http";
+import { type QuotaStatus, writeLegacyFields, writeRetryAfter } from "@spillway/http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ConsumeOptions, Decision, RefusedDecision } from "spillway";
+import type { AskPart, ConsumeOptions, Decision, RefusedDecision } from "spillway";
 import type { RouteRule } from "./route-rule.ts";
+import { toldStatuses } from "./told-statuses.ts";
 
 /** Goes on with the request, or to the error handler. */
 export type Done = (error?: Error) => void;
@@ -9,22 +10,34 @@ export type Done = (error?: Error) => void;
 /** A hook: calls `done` for a request that goes in, and sends the refusal for one that does not. */
 export type Guard = (request: FastifyRequest, reply: FastifyReply, done: Done) => void;
 
+type Asked = string | readonly AskPart[];
+
 /**
  * Makes the hook of a route. A decision that local state can give is taken and answered in the same turn, without a promise.
- * What `key` and `cost` throw goes to the error handler by Fastify's own catch around hooks.
+ * What `key`, `cost` and other functions of the user throw goes to the error handler.
  */
 export function createGuard(rule: RouteRule): Guard {
-  const { limiter, keyOf, costOf, skipsPreflights } = rule;
+  const { limiter, askedOf, optionsOf, skipsPreflights, isAllowListed } = rule;
   return function spillwayGuard(request, reply, done) {
-    if (skipsPreflights && isPreflight(request)) {
-      done();
+    let asked: Asked | undefined;
+    let options: ConsumeOptions | undefined;
+    let decision: Decision | undefined;
+    let goesIn = true;
+    // Nothing in here may call `done`: what a handler throws would look like a fault of the limiter.
+    try {
+      if (!(skipsPreflights && isPreflight(request)) && isAllowListed?.(request) !== true) {
+        asked = askedOf(request);
+        options = optionsOf(request);
+        rule.noteAsked(request, asked);
+        decision = banned(rule, asked) ?? limiter.consumeNow(asked as string, options);
+        if (decision !== undefined) goesIn = answer(rule, decision, request, reply);
+      }
+    } catch (error) {
+      fail(rule, error, done);
       return;
     }
-    const key = keyOf(request);
-    const options = costOf(request);
-    const decision = limiter.consumeNow(key, options);
-    if (decision === undefined) decideLater(rule, key, options, request, reply, done);
-    else if (answer(rule, decision, request, reply)) done();
+    if (asked !== undefined && decision === undefined) decideLater(rule, asked, options, request, reply, done);
+    else if (goesIn) done();
   };
 }
 
@@ -43,42 +56,75 @@ export function createNotFoundGuard(rule: RouteRule): Guard {
  */
 function decideLater(
   rule: RouteRule,
-  key: string,
+  asked: Asked,
   options: ConsumeOptions | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
   done: Done,
 ): void {
-  rule.limiter.consume(key, options).then((decision) => {
+  const decided = (decision: Decision): void => {
     // Someone else may have replied meanwhile, a handler timeout for one: headers cannot be set any more.
     if (reply.sent || reply.raw.headersSent) return;
     let goesIn: boolean;
     try {
       goesIn = answer(rule, decision, request, reply);
     } catch (error) {
-      done(error as Error);
+      fail(rule, error, done);
       return;
     }
     if (goesIn) done();
-  }, done);
+  };
+  rule.limiter.consume(asked as string, options).then(decided, (error: unknown) => fail(rule, error, done));
 }
 
 /** Puts a decision on the request and the reply, and sends a refusal. Returns whether the request goes in. */
-function answer(rule: RouteRule, decision: Decision, request: FastifyRequest, reply: FastifyReply): boolean {
-  const isFirst = request.spillway === null;
+function answer(rule: RouteRule, told: Decision, request: FastifyRequest, reply: FastifyReply): boolean {
+  const decision = counted(rule, rule.narrow(told));
   request.spillway = decision;
-  if (rule.fields !== undefined && decision.policies.length > 0) {
-    const fields = rule.fields.fieldsOf(decision.policies);
-    const rateLimit = fields.rateLimit(decision.policies);
-    if (isFirst) reply.header("ratelimit-policy", fields.rateLimitPolicy).header("ratelimit", rateLimit);
-    else appendFields(reply, fields.rateLimitPolicy, rateLimit);
-  }
-  if (decision.allowed) return true;
+  if (!rule.dryRun && decision.policies.length > 0) writeFields(rule, decision.policies, request, reply);
+  const refusal = decision.allowed ? decision.waived : decision;
+  if (refusal !== undefined) rule.onRefused?.(request, refusal);
+  if (decision.allowed || rule.dryRun) return true;
   refuse(rule, decision, request, reply);
   return false;
 }
 
-/** Several registrations can guard one route; the fields are lists and name the policies of all. */
+/** The refusal of a caller who is shut out; the limiter is not asked. */
+function banned(rule: RouteRule, asked: Asked): RefusedDecision | undefined {
+  if (rule.bans === undefined || rule.bans.size === 0 || rule.dryRun) return undefined;
+  if (typeof asked === "string") return rule.bans.find(asked, performance.now());
+  for (const { key } of asked) {
+    const refusal = rule.bans.find(key, performance.now());
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
+}
+
+/** Counts a refusal towards a ban. Those of an outage do not count: everybody gets them. */
+function counted(rule: RouteRule, decision: Decision): Decision {
+  if (rule.bans === undefined || rule.dryRun || decision.allowed || decision.degraded) return decision;
+  return rule.bans.note(decision.key, decision, performance.now());
+}
+
+/** Several registrations can guard one route: the draft's fields are lists and name the policies of all. */
+function writeFields(
+  rule: RouteRule,
+  policies: readonly QuotaStatus[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const earlier = toldStatuses(request);
+  const statuses = toldStatuses(request, policies);
+  if (rule.fields !== undefined) {
+    const fields = rule.fields.fieldsOf(policies);
+    const rateLimit = fields.rateLimit(policies);
+    if (earlier === null) reply.header("ratelimit-policy", fields.rateLimitPolicy).header("ratelimit", rateLimit);
+    else appendFields(reply, fields.rateLimitPolicy, rateLimit);
+  }
+  if (rule.legacyHeaders !== false)
+    reply.headers({ ...writeLegacyFields(statuses ?? policies, rule.legacyHeaders, Date.now()) });
+}
+
 function appendFields(reply: FastifyReply, rateLimitPolicy: string, rateLimit: string): void {
   const earlierPolicy = reply.getHeader("ratelimit-policy");
   const earlier = reply.getHeader("ratelimit");
@@ -87,13 +133,30 @@ function appendFields(reply: FastifyReply, rateLimitPolicy: string, rateLimit: s
 }
 
 function refuse(rule: RouteRule, decision: RefusedDecision, request: FastifyRequest, reply: FastifyReply): void {
-  rule.onRefused?.(request, decision);
   // Before the status is set: were it to throw after, the error would go out as 429.
   const body = rule.bodyOf.build(request, decision);
   const retryAfter = decision.reason === "never" ? undefined : writeRetryAfter(decision.retryAfterMs);
   if (retryAfter !== undefined) reply.header("retry-after", retryAfter);
   if (rule.bodyOf.contentType !== undefined) reply.header("content-type", rule.bodyOf.contentType);
   reply.code(429).send(body);
+}
+
+/** A dry run stands in nobody's way: its faults are a warning. */
+function fail(rule: RouteRule, thrown: unknown, done: Done): void {
+  if (!rule.dryRun) {
+    done(asError(thrown));
+    return;
+  }
+  rule.noteFault(thrown);
+  done();
+}
+
+/** `done` takes what is falsy for leave to go on. */
+function asError(thrown: unknown): Error {
+  if (typeof thrown === "object" && thrown !== null) return thrown as Error;
+  return new TypeError(`The rate limit could not be decided: ${String(thrown)} was thrown, which is no error.`, {
+    cause: thrown,
+  });
 }
 
 function isPreflight(request: FastifyRequest): boolean {

@@ -54,7 +54,8 @@ describe.each([
   });
 
   it("never: 429 without Retry-After, since no wait helps, and nothing is charged", async () => {
-    const app = await limitedApp({ limiter: limiterOf(new StillClock(), minute) }, (one) => {
+    const limiter = limiterOf(new StillClock(), minute);
+    const app = await limitedApp({ limiter, onWarning: () => {} }, (one) => {
       one.get("/", { config: { spillway: { cost: 3 } } }, async () => "in");
       one.get("/cheap", async () => "in");
     });

@@ -1,10 +1,15 @@
 import type { FastifyInstance, FastifyPluginAsync, preParsingHookHandler, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import type { RateLimiter } from "spillway";
+import { exposeHeaders } from "./exposed-headers.ts";
 import { createGuard, createNotFoundGuard, type Guard } from "./guard.ts";
 import type { HookName } from "./hook-name.ts";
 import { type PluginSettings, resolvePluginOptions, type SpillwayOptions } from "./plugin-options.ts";
+import { checkClashes } from "./policy-checks.ts";
 import { type RouteRule, resolveRouteRule } from "./route-rule.ts";
+import { TOLD, toldStatuses } from "./told-statuses.ts";
+import { TrafficChecks } from "./traffic-checks.ts";
+import { checkUncovered } from "./uncovered-routes.ts";
 
 /**
  * Limits the routes that are registered after it, in its own scope and below. Register it with `await`, first.
@@ -19,13 +24,34 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fp(register, {
 async function register(app: FastifyInstance, options: SpillwayOptions): Promise<void> {
   const settings = resolvePluginOptions(options);
   if (!app.hasRequestDecorator("spillway")) app.decorateRequest("spillway", null);
-  app.addHook("onRoute", (route) => guardRoute(settings, route));
-  if (settings.notFound) guardNotFound(app, settings);
+  if (!app.hasRequestDecorator(TOLD)) app.decorateRequest(TOLD as unknown as string, null);
+  checkClashes(app, settings.limiter, settings.warn);
+  checkUncovered(app, settings.warn);
+  const checks = new TrafficChecks(settings.warn, settings.key !== undefined);
+  app.addHook("onRoute", (route) => guardRoute(app, settings, route, checks));
+  if (settings.notFound) guardNotFound(app, settings, checks);
+  if (settings.exposed.length > 0) exposeFields(app, settings.exposed);
 }
 
-function guardRoute(settings: PluginSettings, route: RouteOptions): void {
-  const rule = resolveRouteRule(settings, route.config?.spillway, [route.method].flat().includes("OPTIONS"));
-  if (rule !== undefined) attach(route, rule);
+function guardRoute(app: FastifyInstance, settings: PluginSettings, route: RouteOptions, checks: TrafficChecks): void {
+  const methods = [route.method].flat();
+  const target = {
+    name: `Route ${methods.join()} ${route.url}`,
+    answersOptions: methods.includes("OPTIONS"),
+    isTwin: methods.every((method) => method === "HEAD"),
+  };
+  const rule = resolveRouteRule(settings, route.config?.spillway, target, checks);
+  if (rule === undefined) return;
+  checkClashes(app, rule.limiter, settings.warn);
+  attach(route, rule);
+}
+
+/** Behind all that the handler has set, and only on replies that tell of limits. */
+function exposeFields(app: FastifyInstance, names: readonly string[]): void {
+  app.addHook("onSend", (request, reply, _payload, done) => {
+    if (toldStatuses(request) !== null) exposeHeaders(reply, names);
+    done();
+  });
 }
 
 /** The guards of each route by limiter, so that no limiter is charged twice for one request. */
@@ -60,8 +86,9 @@ function without(hooks: readonly unknown[], handler: unknown): readonly unknown[
   return hooks.filter((one) => one !== handler);
 }
 
-function guardNotFound(app: FastifyInstance, settings: PluginSettings): void {
-  const rule = resolveRouteRule(settings, true, true);
+function guardNotFound(app: FastifyInstance, settings: PluginSettings, checks: TrafficChecks): void {
+  const target = { name: "A request without a route", answersOptions: true, isTwin: false };
+  const rule = resolveRouteRule({ ...settings, cost: 1 }, true, target, checks);
   if (rule === undefined) return;
   // The four hook names have overloads of their own; `handlerFor` gives each the form it takes.
   app.addHook(rule.hook as "onRequest", handlerFor(rule.hook, createNotFoundGuard(rule)) as Guard);

@@ -1,4 +1,4 @@
-import { abnormalUsageDetected, PROBLEM_CONTENT_TYPE, quotaExceeded } from "@spillway/http";
+import { PROBLEM_CONTENT_TYPE, refusalProblem } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
 import type { RefusalReason, RefusedDecision } from "spillway";
 import { invalidOption } from "./option-error.ts";
@@ -36,15 +36,16 @@ function jsonText(_request: FastifyRequest, decision: RefusedDecision): string {
 }
 
 function problemText(_request: FastifyRequest, decision: RefusedDecision): string {
-  const build = decision.reason === "blocked" ? abnormalUsageDetected : quotaExceeded;
-  const violatedPolicies = decision.policies.filter((status) => status.retryAfterMs > 0).map(({ policy }) => policy);
-  return JSON.stringify(build({ violatedPolicies, detail: TEXTS[decision.reason].message }));
+  return JSON.stringify(refusalProblem(decision));
 }
 
 function synchronous(custom: BodyFunction): BodyFunction {
   return (request, decision) => {
     const body = custom(request, decision);
-    if (body instanceof Promise) throw invalidOption("body", "a synchronous function", custom);
+    if (body instanceof Promise) {
+      body.catch(() => {});
+      throw invalidOption("body", "a synchronous function", custom);
+    }
     return body;
   };
 }

@@ -1,67 +1,136 @@
-import type { RateLimitWriter } from "@spillway/http";
+import type { LegacyReset, RateLimitWriter } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
-import type { ConsumeOptions, Cost, RateLimiter } from "spillway";
-import { callerKey, type KeyFunction } from "./caller-key.ts";
-import { type HookName, requireHookName } from "./hook-name.ts";
-import { invalidOption, requireMembers, requireType } from "./option-error.ts";
-import { type PluginSettings, requireLimiter, type SpillwayOptions } from "./plugin-options.ts";
+import type { AskPart, RateLimiter } from "spillway";
+import type { BanTable } from "./ban-table.ts";
+import { callerKey } from "./caller-key.ts";
+import type { HookName } from "./hook-name.ts";
+import { invalidOption, requireMembers } from "./option-error.ts";
+import {
+  COUNTING_MEMBERS,
+  type CountingOptions,
+  countingOf,
+  type PluginSettings,
+  requireCounting,
+  requireLimiter,
+} from "./plugin-options.ts";
+import { checkCost } from "./policy-checks.ts";
 import type { RefusalBody } from "./refusal-body.ts";
-import { type CostFunction, requestCost } from "./request-cost.ts";
+import { createRequestAsk, type RequestAsk } from "./request-ask.ts";
+import { setupWarning, type WarningListener } from "./setup-warning.ts";
+import type { TrafficChecks } from "./traffic-checks.ts";
 
 /** `config.spillway` of a route. What is left out is as in the plugin's options. */
-export interface SpillwayRouteOptions {
-  /** Defaults to 1. */
-  readonly cost?: Cost | CostFunction;
-  /** Counts this route in place of the plugin's limiter. */
+export interface SpillwayRouteOptions extends CountingOptions {
+  /** Counts this route in place of the plugin's limiter; `policies`, `keys` and `cost` of the plugin then do not hold here. */
   readonly limiter?: RateLimiter;
-  readonly key?: KeyFunction;
-  readonly hook?: HookName;
 }
 
 /** How one route is guarded: everything that does not change from request to request. */
-export interface RouteRule {
+export interface RouteRule extends RequestAsk {
   readonly limiter: RateLimiter;
   readonly hook: HookName;
-  readonly keyOf: (request: FastifyRequest) => string;
-  readonly costOf: (request: FastifyRequest) => ConsumeOptions | undefined;
+  readonly isAllowListed: ((request: FastifyRequest) => boolean) | undefined;
   readonly skipsPreflights: boolean;
   readonly fields: RateLimitWriter | undefined;
+  readonly legacyHeaders: LegacyReset | false;
+  readonly dryRun: boolean;
+  readonly bans: BanTable | undefined;
   readonly bodyOf: RefusalBody;
-  readonly onRefused: SpillwayOptions["onRefused"];
+  readonly onRefused: CountingOptions["onRefused"];
+  /** Is told what a dry run lets pass; says only the first. */
+  readonly noteFault: (thrown: unknown) => void;
+  /** Looks at what a request was counted under. */
+  readonly noteAsked: (request: FastifyRequest, asked: string | readonly AskPart[]) => void;
+}
+
+/** Which route a rule is for. */
+export interface RouteTarget {
+  /** As warnings name it. */
+  readonly name: string;
+  /** Whether an OPTIONS request can reach it. */
+  readonly answersOptions: boolean;
+  /** Whether another route says the same already: one for HEAD, beside its GET. */
+  readonly isTwin: boolean;
 }
 
 /**
  * The rule of a route, or `undefined` for one that is not limited.
  * @param config `config.spillway` as the route gives it.
- * @param answersOptions whether an OPTIONS request can reach the route.
  * @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION`.
  */
 export function resolveRouteRule(
   settings: PluginSettings,
   config: unknown,
-  answersOptions: boolean,
+  target: RouteTarget,
+  checks: TrafficChecks,
 ): RouteRule | undefined {
   if (config === false || (config === undefined && !settings.global)) return undefined;
-  const own = config === undefined || config === true ? {} : requireRouteOptions(config);
+  const own = config === undefined || config === true ? {} : requireRouteOptions(config, settings.limiter);
+  const limiter = own.limiter ?? settings.limiter;
+  const { policies, keys, cost, ...common } = countingOf(settings);
+  const inherited = limiter === settings.limiter ? countingOf(settings) : common;
+  const counting: CountingOptions = { ...inherited, ...countingOf(own) };
+  if (!target.isTwin) checkFixedCost(counting, limiter, target, settings.warn);
   return Object.freeze({
-    limiter: own.limiter ?? settings.limiter,
-    hook: own.hook ?? settings.hook,
-    keyOf: callerKey(own.key ?? settings.key, settings.group),
-    costOf: requestCost(own.cost, "config.spillway.cost"),
-    skipsPreflights: answersOptions && !settings.preflights,
+    ...askOf(counting, limiter, settings),
+    limiter,
+    hook: counting.hook ?? settings.hook,
+    isAllowListed: settings.isAllowListed,
+    skipsPreflights: target.answersOptions && !settings.preflights,
     fields: settings.fields,
+    legacyHeaders: settings.legacyHeaders,
+    dryRun: counting.dryRun ?? false,
+    bans: settings.bans,
     bodyOf: settings.bodyOf,
-    onRefused: settings.onRefused,
+    onRefused: counting.onRefused,
+    noteFault: firstFault(settings.warn),
+    noteAsked: (request: FastifyRequest, asked: string | readonly AskPart[]) =>
+      checks.note(request, typeof asked === "string" ? asked : (asked[0]?.key ?? "")),
   });
 }
 
-function requireRouteOptions(config: unknown): SpillwayRouteOptions {
+function askOf({ policies, key, keys = {}, cost }: CountingOptions, limiter: RateLimiter, settings: PluginSettings) {
+  const chosen = policies === undefined ? undefined : Object.freeze([...policies]);
+  const all = limiter.policies?.map(({ name }) => name);
+  const own = Object.entries(keys).filter(([name]) => chosen === undefined || chosen.includes(name));
+  if (own.length > 0 && chosen === undefined && all === undefined)
+    throw invalidOption("keys", "together with policies where the limiter's depend on the key", undefined);
+  return createRequestAsk({
+    keyOf: callerKey(key, settings.addresses),
+    keysOf: new Map(own.map(([name, keyOf]) => [name, callerKey(keyOf, settings.addresses)])),
+    chosen,
+    all,
+    cost,
+    option: "config.spillway.cost",
+  });
+}
+
+function checkFixedCost(
+  { cost = 1, policies }: CountingOptions,
+  limiter: RateLimiter,
+  { name }: RouteTarget,
+  warn: WarningListener,
+): void {
+  const views = limiter.policies?.filter((view) => policies === undefined || policies.includes(view.name));
+  if (views === undefined || typeof cost === "function") return;
+  checkCost(cost, views, name, warn);
+}
+
+function firstFault(warn: WarningListener): (thrown: unknown) => void {
+  let told = false;
+  return (thrown) => {
+    if (told) return;
+    told = true;
+    warn(setupWarning("SPILLWAY_WARN_DRY_RUN_FAULT", `The dry run could not decide: ${String(thrown)}`));
+  };
+}
+
+function requireRouteOptions(config: unknown, limiter: RateLimiter): SpillwayRouteOptions {
   if (typeof config !== "object" || config === null)
     throw invalidOption("config.spillway", "true, false or an object", config);
-  requireMembers(config, "config.spillway", ["cost", "limiter", "key", "hook"]);
-  const { limiter, key, hook } = config as SpillwayRouteOptions;
-  if (limiter !== undefined) requireLimiter(limiter, "config.spillway.limiter");
-  requireType(key, "config.spillway.key", "function");
-  if (hook !== undefined) requireHookName(hook, "config.spillway.hook");
-  return config;
+  requireMembers(config, "config.spillway", ["limiter", ...COUNTING_MEMBERS]);
+  const own = config as SpillwayRouteOptions;
+  if (own.limiter !== undefined) requireLimiter(own.limiter, "config.spillway.limiter");
+  requireCounting(own, "config.spillway.", own.limiter ?? limiter);
+  return own;
 }

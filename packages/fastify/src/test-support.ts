@@ -1,5 +1,14 @@
 import Fastify, { type FastifyInstance } from "fastify";
-import { type Clock, createRateLimiter, memoryStore, type PolicyOptions, type RateLimiter, type Timer } from "spillway";
+import {
+  type AskPart,
+  type Clock,
+  type ConsumeOptions,
+  createRateLimiter,
+  memoryStore,
+  type PolicyOptions,
+  type RateLimiter,
+  type Timer,
+} from "spillway";
 import { onTestFinished } from "vitest";
 import { type SpillwayOptions, spillway } from "./index.ts";
 
@@ -38,7 +47,9 @@ export function memoryLimiter(clock: Clock, ...policies: PolicyOptions[]): RateL
 /** The same limiter, but one that always has to ask its store, as with Redis and no lease. */
 export function withoutLocalState(limiter: RateLimiter): RateLimiter {
   return {
-    consume: (key, options) => limiter.consume(key, options),
+    policies: limiter.policies,
+    consume: (asked: string | readonly AskPart[], options?: ConsumeOptions) =>
+      limiter.consume(asked as string, options),
     consumeNow: () => undefined,
     peek: (key) => limiter.peek(key),
     refund: (decision) => limiter.refund(decision),
@@ -46,6 +57,7 @@ export function withoutLocalState(limiter: RateLimiter): RateLimiter {
     reset: (key) => limiter.reset(key),
     stats: () => limiter.stats(),
     close: () => limiter.close(),
+    penalize: (key, cost) => limiter.penalize(key, cost),
     [Symbol.asyncDispose]: () => limiter.close(),
   };
 }

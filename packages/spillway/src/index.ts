@@ -13,7 +13,7 @@ export type { Duration } from "./duration.ts";
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from "./errors.ts";
 export type { HealthView, NodeHealth, StateChange } from "./health.ts";
 export type { AskPart } from "./joint-ask.ts";
-export type { PolicyOptions, StoreFailureMode } from "./policy.ts";
+export type { PolicyOptions, PolicyView, StoreFailureMode } from "./policy.ts";
 export type { Cost, PoliciesOption } from "./policy-set.ts";
 export {
   type ConsumeOptions,

@@ -44,6 +44,24 @@ export interface Policy {
   readonly onStoreFailure: StoreFailureMode | undefined;
 }
 
+/** What a limiter tells of one of its policies. */
+export interface PolicyView {
+  readonly name: string;
+  readonly algorithm: AlgorithmName;
+  readonly limit: number;
+  readonly periodMs: number;
+  /** The most that one request can cost: the burst of a token bucket, the limit of a window. */
+  readonly capacity: number;
+}
+
+/** What others may know of policies. */
+export function viewsOf(policies: readonly Policy[]): readonly PolicyView[] {
+  const views = policies.map(({ name, algorithm, limit, periodMs, capacity }) =>
+    Object.freeze({ name, algorithm, limit, periodMs, capacity }),
+  );
+  return Object.freeze(views);
+}
+
 /** The largest limit and burst. */
 export const LARGEST_LIMIT = 1e12;
 const NAME = /^[a-z0-9-]{1,64}$/;

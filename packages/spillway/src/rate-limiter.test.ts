@@ -369,3 +369,13 @@ describe("a dry run", () => {
     expect(await remainingOf(limiter)).toEqual([0]);
   });
 });
+
+describe("the policies of a limiter", () => {
+  it("can be read with what was left out, unless they depend on the key", () => {
+    expect(setup([BUCKET, WINDOW]).limiter.policies).toEqual([
+      { name: "bucket", algorithm: "token-bucket", limit: 10, periodMs: 1000, capacity: 5 },
+      { name: "window", algorithm: "fixed-window", limit: 5, periodMs: 60_000, capacity: 5 },
+    ]);
+    expect(setup(() => BUCKET).limiter.policies).toBeUndefined();
+  });
+});

@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 import type { Decision, PolicyStatus } from "./decision.ts";
 import type { StateChange } from "./health.ts";
 import type { AskPart } from "./joint-ask.ts";
-import type { StoreFailureMode } from "./policy.ts";
+import type { PolicyView, StoreFailureMode } from "./policy.ts";
 import type { Cost, PoliciesOption } from "./policy-set.ts";
 import { SharedRateLimiter } from "./shared-rate-limiter.ts";
 import type { LimiterStats } from "./stats.ts";
@@ -61,6 +61,8 @@ export interface PeekResult {
  * Limits how much each key may do. Refusals are values; store faults are decided by the backstop and never thrown.
  */
 export interface RateLimiter {
+  /** The policies, completed, for whoever checks names and numbers against them; `undefined` where they depend on the key. */
+  readonly policies?: readonly PolicyView[] | undefined;
   /**
    * Decides and charges. Waits at most `deadlineMs`.
    *

@@ -14,7 +14,7 @@ import { Lanes } from "./lease/lanes.ts";
 import { drainMs } from "./lease/lease-budget.ts";
 import { LeaseClient } from "./lease/lease-client.ts";
 import { type ResolvedOptions, resolveLimiterOptions } from "./limiter-options.ts";
-import type { Policy } from "./policy.ts";
+import { type Policy, type PolicyView, viewsOf } from "./policy.ts";
 import { type Cost, type PolicySet, resolveCosts } from "./policy-set.ts";
 import type { ConsumeOptions, PeekResult, RateLimiter, RateLimiterOptions } from "./rate-limiter.ts";
 import { Counters, type LimiterStats } from "./stats.ts";
@@ -27,6 +27,7 @@ const LONGEST_KEY = 65_536;
 
 /** The limiter over a store: wires lanes, leases, guards and the backstop together. */
 export class SharedRateLimiter implements RateLimiter {
+  readonly policies: readonly PolicyView[] | undefined;
   readonly #options: ResolvedOptions;
   readonly #store: Store;
   readonly #guards: NodeGuards;
@@ -45,6 +46,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   constructor(options: RateLimiterOptions) {
     this.#options = resolveLimiterOptions(options);
+    this.policies = typeof options.policies === "function" ? undefined : viewsOf(this.#options.policiesOf("").policies);
     const { store, clock, deadlineMs, replicas, onStoreFailure, maxKeys, onStateChange } = this.#options;
     this.#store = store;
     this.#counters = new Counters(this.#options.dryRun);
