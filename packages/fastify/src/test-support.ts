@@ -57,7 +57,6 @@ export function withoutLocalState(limiter: RateLimiter): RateLimiter {
     reset: (key) => limiter.reset(key),
     stats: () => limiter.stats(),
     close: () => limiter.close(),
-    penalize: (key, cost) => limiter.penalize(key, cost),
     [Symbol.asyncDispose]: () => limiter.close(),
   };
 }
