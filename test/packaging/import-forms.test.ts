@@ -18,7 +18,8 @@ const listed = JSON.parse(readFileSync(new URL("../architecture/exports.json", i
 const PACKAGES = [
   { folder: "spillway", ours: [], entries: ["spillway", "spillway/testing"] },
   { folder: "http", ours: [], entries: ["@spillway/http"] },
-  { folder: "fastify", ours: ["spillway", "http"], entries: ["@spillway/fastify"] },
+  { folder: "admission", ours: ["spillway"], entries: ["@spillway/admission"] },
+  { folder: "fastify", ours: ["spillway", "http", "admission"], entries: ["@spillway/fastify"] },
 ] as const;
 
 const MODULES = [

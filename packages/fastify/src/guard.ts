@@ -159,7 +159,8 @@ function asError(thrown: unknown): Error {
   });
 }
 
-function isPreflight(request: FastifyRequest): boolean {
+/** Whether a browser asks for leave to send the real request. */
+export function isPreflight(request: FastifyRequest): boolean {
   if (request.method !== "OPTIONS") return false;
   const headers = request.headers;
   return headers.origin !== undefined && headers["access-control-request-method"] !== undefined;

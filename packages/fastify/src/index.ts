@@ -1,6 +1,9 @@
 // Types `config.spillway` and `request.spillway` for whoever imports the package.
 import "./fastify-types.ts";
 
+// 503 from admission: a plugin of its own, so that an app may have either.
+export { spillwayAdmission } from "./admission-plugin.ts";
+export type { SpillwayAdmissionOptions, SpillwayAdmissionRouteOptions } from "./admission-rule.ts";
 export type { AllowList } from "./allow-list.ts";
 export type { BanOptions } from "./ban-table.ts";
 export type { KeyFunction } from "./caller-key.ts";

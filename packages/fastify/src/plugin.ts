@@ -4,6 +4,7 @@ import type { RateLimiter } from "spillway";
 import { exposeHeaders } from "./exposed-headers.ts";
 import { createGuard, createNotFoundGuard, type Guard } from "./guard.ts";
 import type { HookName } from "./hook-name.ts";
+import { withGuard } from "./hook-order.ts";
 import { type PluginSettings, resolvePluginOptions, type SpillwayOptions } from "./plugin-options.ts";
 import { checkClashes } from "./policy-checks.ts";
 import { type RouteRule, resolveRouteRule } from "./route-rule.ts";
@@ -69,7 +70,7 @@ function attach(route: RouteOptions, rule: RouteRule): void {
   const outer = guards.get(rule.limiter);
   if (outer !== undefined) setHooks(route, outer.hook, without(hooksOf(route, outer.hook), outer.handler));
   const handler = handlerFor(rule.hook, createGuard(rule));
-  setHooks(route, rule.hook, [...hooksOf(route, rule.hook), handler]);
+  setHooks(route, rule.hook, withGuard(hooksOf(route, rule.hook), handler));
   guards.set(rule.limiter, { hook: rule.hook, handler });
 }
 

@@ -1,6 +1,7 @@
 export type { AlgorithmName } from "./algorithms/bucket.ts";
 export type { ChannelMessages } from "./channels.ts";
-export type { Clock, Timer } from "./clock.ts";
+// The clock of this machine, for packages that stand on this one and for clocks that wrap it.
+export { type Clock, systemClock, type Timer } from "./clock.ts";
 export type {
   AllowedDecision,
   Decision,

@@ -1,0 +1,34 @@
+import { invalidArgument, invalidCost } from "./option-error.ts";
+
+/** What a request asks for. */
+export interface AcquireOptions {
+  /** How many slots it takes: whole, from 1. More than there are counts as all of them. Defaults to 1. */
+  readonly cost?: number;
+  /** How long from now the answer is of use, in ms. 0 and less are past; `Infinity` is the same as leaving it out. */
+  readonly deadlineMs?: number;
+  /** Leaves the line when it is aborted; work under way is counted as wasted then. */
+  readonly signal?: AbortSignal;
+}
+
+/** The same, checked. */
+export interface Ask {
+  readonly cost: number;
+  /** When the answer is of no use any more, by the controller's clock; `Infinity` for never. */
+  readonly deadlineAtMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+const PLAIN: Ask = Object.freeze({ cost: 1, deadlineAtMs: Number.POSITIVE_INFINITY, signal: undefined });
+
+/** @throws TypeError | RangeError for what no caller can mend by waiting: they are defects of the program. */
+export function askOf(options: AcquireOptions | undefined, nowMs: number, slots: number): Ask {
+  if (options === undefined) return PLAIN;
+  const { cost = 1, deadlineMs = Number.POSITIVE_INFINITY, signal } = options;
+  if (!Number.isSafeInteger(cost) || cost < 1) throw invalidCost(cost);
+  if (typeof deadlineMs !== "number" || Number.isNaN(deadlineMs))
+    throw invalidArgument("deadlineMs", "a number of milliseconds", deadlineMs);
+  if (signal !== undefined && typeof signal?.aborted !== "boolean")
+    throw invalidArgument("signal", "an AbortSignal", signal);
+  // Else no setting of the slots would ever let it in.
+  return { cost: Math.min(cost, slots), deadlineAtMs: nowMs + deadlineMs, signal };
+}

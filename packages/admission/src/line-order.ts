@@ -1,0 +1,40 @@
+/**
+ * Who goes in next. `"fifo"`: who came first. `"lifo"`: who came last, whose caller is the most likely to still wait.
+ * `"adaptive"`: who came first, until the line has not been empty for a while, then who came last until it is.
+ */
+export type Order = "fifo" | "lifo" | "adaptive";
+
+/** Longer than a burst that drains by itself. */
+const LEAST_INTERVAL_MS = 100;
+const INTERVAL_WORKS = 2;
+/** The line while the service is overloaded: one round of work, so that slots that free together all find a taker. */
+const LEAST_OVERLOADED_LINE_MS = 20;
+
+/** Decides between first and last by how long the line has been standing. It is told what time it is. */
+export class LineOrder {
+  #standingSinceMs: number | undefined;
+
+  /** Tells whether anybody is in the line, at each change of that. */
+  note(isEmpty: boolean, nowMs: number): void {
+    if (isEmpty) this.#standingSinceMs = undefined;
+    else this.#standingSinceMs ??= nowMs;
+  }
+
+  /** Whether the one who came last goes first. @param workMs how long a slot is held. */
+  newestFirst(order: Order, nowMs: number, workMs: number): boolean {
+    if (order !== "adaptive") return order === "lifo";
+    if (this.#standingSinceMs === undefined) return false;
+    return nowMs - this.#standingSinceMs >= Math.max(LEAST_INTERVAL_MS, INTERVAL_WORKS * workMs);
+  }
+}
+
+/** How much work may wait while `"adaptive"` serves who came last: who is behind that would hardly be served. */
+export function overloadedLineMs(lineMs: number, workMs: number): number {
+  return Math.min(lineMs, Math.max(LEAST_OVERLOADED_LINE_MS, workMs));
+}
+
+/** A line in slots' worth of work that is worked off in `lineMs`. At least one where there is to be a line at all. */
+export function lineCapacity(lineMs: number, slots: number, workMs: number): number {
+  if (lineMs === 0) return 0;
+  return Math.max(1, Math.round((lineMs * slots) / workMs));
+}

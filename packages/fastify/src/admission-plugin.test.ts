@@ -1,0 +1,432 @@
+import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { PassThrough, Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Admission, type AdmissionOptions, createAdmission, deadlineHeaders } from "@spillway/admission";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { Decision } from "spillway";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type SpillwayAdmissionOptions, spillway, spillwayAdmission } from "./index.ts";
+import { memoryLimiter, StillClock, withoutLocalState } from "./test-support.ts";
+
+const SOON = { interval: 1, timeout: 5000 };
+const preflight = {
+  method: "OPTIONS",
+  url: "/",
+  headers: { origin: "https://example.com", "access-control-request-method": "GET" },
+} as const;
+
+/** Handlers that end when the test says so. */
+function held() {
+  const ends: ((value: unknown) => void)[] = [];
+  const handler = () => new Promise((resolve) => ends.push(resolve));
+  return { ends, handler };
+}
+
+interface Scene {
+  readonly app: FastifyInstance;
+  readonly admission: Admission;
+}
+
+async function guarded(
+  addRoutes: (app: FastifyInstance) => void,
+  options: Partial<SpillwayAdmissionOptions> = {},
+  admissionOptions: AdmissionOptions = { slots: 1, lineMs: 0 },
+  app: FastifyInstance = Fastify(),
+): Promise<Scene> {
+  const admission = createAdmission(admissionOptions);
+  onTestFinished(() => app.close());
+  await app.register(spillwayAdmission, { admission, log: false, ...options });
+  addRoutes(app);
+  await app.ready();
+  return { app, admission };
+}
+
+async function listen(app: FastifyInstance): Promise<string> {
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  onTestFinished(() => app.server.closeAllConnections());
+  return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+}
+
+const atRest = { active: 0, waiting: 0 };
+
+describe("what a full service answers", () => {
+  it("lets in exactly as many of a burst as it has slots, and answers the rest with 503 at once", async () => {
+    const { ends, handler } = held();
+    const { app, admission } = await guarded((one) => one.get("/", handler), {}, { slots: 4, lineMs: 0 });
+    const url = await listen(app);
+    const burst = Array.from({ length: 20 }, () => fetch(url));
+    await expect.poll(() => admission.stats().shed.line_full, SOON).toBe(16);
+    for (const end of ends) end({ ok: true });
+    const answers = await Promise.all(burst);
+    const refused = answers.filter(({ status }) => status === 503);
+    expect([answers.filter(({ status }) => status === 200).length, refused.length]).toEqual([4, 16]);
+    for (const answer of refused) {
+      expect(answer.headers.get("retry-after")).toBe("1");
+      expect(Number(answer.headers.get("retry-after-ms"))).toBeLessThanOrEqual(1000);
+      expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
+      expect(await answer.json()).toEqual({ error: "overloaded", reason: "line_full" });
+    }
+    await expect.poll(() => admission.stats(), SOON).toMatchObject(atRest);
+  });
+
+  it("may be a problem document, marked as not worth a retry where it is not", async () => {
+    const { app } = await guarded((one) => one.get("/", async () => "in"), { problemJson: true });
+    const response = await app.inject({ url: "/", headers: { "x-request-deadline-ms": "0" } });
+    expect([response.statusCode, response.headers["content-type"]]).toEqual([
+      503,
+      "application/problem+json; charset=utf-8",
+    ]);
+    expect(response.headers["x-should-retry"]).toBe("false");
+    expect(response.json()).toMatchObject({ status: 503, reason: "deadline", "violated-policies": ["admission"] });
+  });
+
+  it("is a reply, not an error: onSend sees it with the headers of other hooks, error handlers do not", async () => {
+    const seen: unknown[] = [];
+    const app = Fastify();
+    app.addHook("onRequest", async (_request, reply) => void reply.header("access-control-allow-origin", "*"));
+    app.addHook("onSend", async (_request, reply) => void seen.push(reply.statusCode));
+    app.addHook("onError", async () => void seen.push("error"));
+    const { handler } = held();
+    await guarded((one) => one.get("/", handler), {}, { slots: 1, lineMs: 0 }, app);
+    const url = await listen(app);
+    const abort = new AbortController();
+    const first = fetch(url, { signal: abort.signal }).catch(() => {});
+    await expect.poll(async () => (await fetch(url)).status, SOON).toBe(503);
+    expect((await fetch(url)).headers.get("access-control-allow-origin")).toBe("*");
+    expect(seen).toEqual(seen.map(() => 503));
+    abort.abort();
+    await first;
+  });
+
+  it("is told to onShed, and logged once a second at most, with the number", async () => {
+    const lines: { shed: number; reason: string }[] = [];
+    const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const told: unknown[] = [];
+    const onShed: SpillwayAdmissionOptions["onShed"] = ({ url }, { reason }) => void told.push([url, reason]);
+    const app = Fastify({ logger: { level: "warn", stream } });
+    await guarded((one) => one.get("/", async () => "in"), { log: true, onShed }, { slots: 1 }, app);
+    for (let i = 0; i < 5; i++) await app.inject({ url: "/", headers: { "x-request-deadline-ms": "0" } });
+    expect(told).toEqual(Array(5).fill(["/", "deadline"]));
+    expect(lines).toEqual([expect.objectContaining({ shed: 1, reason: "deadline" })]);
+  });
+
+  it("goes to the error handler when onShed throws", async () => {
+    const onShed = () => {
+      throw new Error("boom");
+    };
+    const { app, admission } = await guarded((one) => one.get("/", async () => "in"), { onShed });
+    const response = await app.inject({ url: "/", headers: { "x-request-deadline-ms": "0" } });
+    expect([response.statusCode, response.json().message]).toEqual([500, "boom"]);
+    expect(admission.stats()).toMatchObject(atRest);
+  });
+});
+
+describe("a refusal that comes late, out of the line", () => {
+  it("goes to the error handler when onShed throws", async () => {
+    const onShed = () => {
+      throw new Error("boom");
+    };
+    const { ends, handler } = held();
+    const admissionOptions = { slots: 1, waitMs: 20 };
+    const { app, admission } = await guarded((one) => one.get("/", handler), { onShed }, admissionOptions);
+    const first = app.inject("/");
+    await expect.poll(() => ends.length, SOON).toBe(1);
+    const second = await app.inject("/");
+    expect([second.statusCode, second.json().message]).toEqual([500, "boom"]);
+    ends[0]?.("done");
+    await first;
+    await expect.poll(() => admission.stats(), SOON).toMatchObject(atRest);
+  });
+
+  it.each([
+    ["a permit", 10_000, 2],
+    ["a refusal", 20, 1],
+  ])("as does %s: it touches nothing when someone else is replying meanwhile", async (_title, waitMs, admitted) => {
+    const body = new PassThrough();
+    const { ends, handler } = held();
+    const app = Fastify();
+    const sent: FastifyReply[] = [];
+    app.addHook("onRequest", (request, reply, done) => {
+      if (request.url === "/other") setImmediate(() => sent.push(reply.code(418).send(body)));
+      done();
+    });
+    let ran = 0;
+    const { admission } = await guarded(
+      (one) => one.get("/", handler).get("/other", async () => ran++),
+      {},
+      { slots: 1, waitMs },
+      app,
+    );
+    const first = app.inject("/");
+    await expect.poll(() => ends.length, SOON).toBe(1);
+    const other = app.inject("/other");
+    await expect.poll(() => sent.length, SOON).toBe(1);
+    body.write("first, ");
+    await expect.poll(() => sent[0]?.raw.headersSent, SOON).toBe(true);
+    if (admitted === 1) await expect.poll(() => admission.stats().shed.waited_too_long, SOON).toBe(1);
+    ends[0]?.("done");
+    await first;
+    await expect.poll(() => admission.stats(), SOON).toMatchObject({ active: admitted - 1, admitted });
+    body.end("last");
+    const { statusCode, body: text, headers } = await other;
+    expect([statusCode, text, headers["retry-after"], ran]).toEqual([418, "first, last", undefined, 0]);
+    await expect.poll(() => admission.stats(), SOON).toMatchObject(atRest);
+  });
+});
+
+describe("which routes are guarded", () => {
+  const routes = (app: FastifyInstance) => {
+    for (const url of ["/", "/health", "/health/db", "/healthcare", "/metrics"]) app.get(url, async () => "in");
+    app.get("/never", { config: { spillwayAdmission: false } }, async () => "in");
+    app.get("/livez", { config: { spillwayAdmission: true } }, async () => "in");
+    app.get("/object", { config: { spillwayAdmission: {} } }, async () => "in");
+  };
+  async function admitted(options: Partial<SpillwayAdmissionOptions>): Promise<string[]> {
+    const { app, admission } = await guarded(routes, options, { slots: 100 });
+    const found: string[] = [];
+    for (const url of [
+      "/",
+      "/health",
+      "/health/db",
+      "/healthcare",
+      "/metrics",
+      "/never",
+      "/livez",
+      "/object",
+      "/none",
+    ]) {
+      const before = admission.stats().admitted;
+      await app.inject(url);
+      if (admission.stats().admitted > before) found.push(url);
+    }
+    return found;
+  }
+
+  it("are all but health and metrics routes, and those that say so", async () => {
+    expect(await admitted({})).toEqual(["/", "/healthcare", "/livez", "/object"]);
+  });
+
+  it("can be told", async () => {
+    expect(await admitted({ exempt: ["/health*"] })).toEqual(["/", "/metrics", "/livez", "/object"]);
+    expect(await admitted({ global: false })).toEqual(["/livez", "/object"]);
+  });
+
+  it("are those of HEAD too, and not CORS preflights unless told", async () => {
+    const both = (app: FastifyInstance) =>
+      void app.route({ method: ["GET", "OPTIONS"], url: "/", handler: async () => "in" });
+    const { app, admission } = await guarded(both, {}, { slots: 9 });
+    await app.inject(preflight);
+    expect(admission.stats().admitted).toBe(0);
+    await app.inject({ method: "HEAD", url: "/" });
+    await app.inject({ ...preflight, headers: {} });
+    expect(admission.stats().admitted).toBe(2);
+    const strict = await guarded(both, { preflights: true }, { slots: 9 });
+    await strict.app.inject(preflight);
+    expect(strict.admission.stats().admitted).toBe(1);
+  });
+
+  it("take slots of a controller once where nested registrations share it, and of each where they differ", async () => {
+    const inner = createAdmission({ slots: 9 });
+    const { app, admission } = await guarded(
+      (one) => {
+        one.register((child, _options, done) => {
+          child.register(spillwayAdmission, { admission: inner, log: false });
+          child.after(() => child.get("/both", async () => "in"));
+          done();
+        });
+      },
+      {},
+      { slots: 9 },
+    );
+    await app.inject("/both");
+    expect([admission.stats().admitted, inner.stats().admitted]).toEqual([1, 1]);
+    const shared = createAdmission({ slots: 9 });
+    const twice = Fastify();
+    onTestFinished(() => twice.close());
+    await twice.register(spillwayAdmission, { admission: shared });
+    await twice.register(spillwayAdmission, { admission: shared });
+    twice.get("/", async () => "in");
+    await twice.inject("/");
+    expect(shared.stats().admitted).toBe(1);
+  });
+
+  it("take their cost and their controller from the route", async () => {
+    const own = createAdmission({ slots: 9 });
+    const costs: number[] = [];
+    const active = (from: () => Admission) => async () => void costs.push(from().stats().active);
+    const scene: { admission?: Admission } = {};
+    const { app, admission } = await guarded(
+      (one) => {
+        const plugin = () => scene.admission as Admission;
+        one.get("/three", { config: { spillwayAdmission: { cost: 3 } } }, active(plugin));
+        const cost = (request: FastifyRequest) => Number((request.query as { n: string }).n);
+        one.get("/many", { config: { spillwayAdmission: { cost } } }, active(plugin));
+        one.get(
+          "/own",
+          { config: { spillwayAdmission: { admission: own } } },
+          active(() => own),
+        );
+      },
+      {},
+      { slots: 9 },
+    );
+    scene.admission = admission;
+    for (const url of ["/three", "/many?n=5", "/own"]) expect((await app.inject(url)).statusCode).toBe(200);
+    expect(costs).toEqual([3, 5, 1]);
+    const bad = await app.inject("/many?n=0");
+    expect([bad.statusCode, bad.json().code]).toEqual([500, "ERR_SPILLWAY_INVALID_COST"]);
+    await expect.poll(() => admission.stats(), SOON).toMatchObject(atRest);
+  });
+});
+
+describe("when slots come back", () => {
+  it.each<[string, (app: FastifyInstance) => void, number]>([
+    ["a reply", (app) => app.get("/", async () => "in"), 200],
+    ["an error", (app) => app.get("/", () => Promise.reject(new Error("boom"))), 500],
+    ["a stream", (app) => app.get("/", (_request, reply) => void reply.send(Readable.from(["a", "b"]))), 200],
+    ["a raw reply", (app) => app.get("/", (_request, reply) => void reply.hijack().raw.end("raw")), 200],
+    [
+      "a reply of an earlier hook",
+      (app) => app.get("/", { preHandler: async (_r, reply) => reply.send("hook") }, async () => "in"),
+      200,
+    ],
+    ["a route that is not found after all", (app) => app.get("/", (_request, reply) => void reply.callNotFound()), 404],
+  ])("once after %s, over a socket and injected", async (_title, routes, status) => {
+    const { app, admission } = await guarded(routes, {}, { slots: 1, lineMs: 0 });
+    expect((await app.inject("/")).statusCode).toBe(status);
+    await expect.poll(() => admission.stats(), SOON).toMatchObject({ ...atRest, admitted: 1, wasted: 0 });
+    const response = await fetch(await listen(app));
+    await response.text();
+    expect(response.status).toBe(status);
+    await expect.poll(() => admission.stats(), SOON).toMatchObject({ ...atRest, admitted: 2, wasted: 0 });
+  });
+
+  it("after a reply that is cut off in the middle", async () => {
+    const endless = new Readable({ read() {} });
+    const { app, admission } = await guarded((one) => one.get("/", (_request, reply) => void reply.send(endless)));
+    const url = await listen(app);
+    endless.push("first");
+    const [response] = (await once(httpRequest(url).end(), "response")) as [IncomingMessage];
+    await once(response, "data");
+    response.destroy();
+    await expect.poll(() => admission.stats(), SOON).toMatchObject({ ...atRest, wasted: 1 });
+  });
+
+  it("from one whose handler took too long for Fastify", async () => {
+    const { handler } = held();
+    const { app, admission } = await guarded((one) => one.get("/", { handlerTimeout: 30 }, handler));
+    expect((await app.inject("/")).statusCode).toBe(503);
+    await expect.poll(() => admission.stats(), SOON).toMatchObject({ ...atRest, admitted: 1 });
+  });
+
+  it("from one that waits when Fastify gives it up", async () => {
+    const { ends, handler } = held();
+    const { app, admission } = await guarded(
+      (one) => one.get("/slow", handler).get("/", { handlerTimeout: 2000 }, async () => "in"),
+      {},
+      { slots: 1, lineMs: 1e6, waitMs: 1e6 },
+    );
+    const first = app.inject("/slow");
+    await expect.poll(() => ends.length, SOON).toBe(1);
+    const second = await app.inject("/");
+    // Its deadline is the timeout of the route, less what work takes: it hears of it before Fastify gives it up.
+    expect([second.statusCode, second.json().reason]).toEqual([503, "deadline"]);
+    ends[0]?.("done");
+    await first;
+    await expect.poll(() => admission.stats(), SOON).toMatchObject(atRest);
+  });
+
+  it("from a caller who left while a limiter asked its store", async () => {
+    const limiter = memoryLimiter(new StillClock(), { name: "p", limit: 9, period: "1s" });
+    const answers: (() => void)[] = [];
+    const consume = (key: string) =>
+      new Promise<Decision>((resolve) => void answers.push(() => resolve(limiter.consumeNow(key) as Decision)));
+    let closed = 0;
+    const app = Fastify();
+    app.addHook("onRequest", async (_request, reply) => void reply.raw.once("close", () => closed++));
+    await app.register(spillway, { limiter: { ...withoutLocalState(limiter), consume } });
+    const { admission } = await guarded((one) => one.get("/", async () => "in"), {}, { slots: 1, lineMs: 0 }, app);
+    const url = await listen(app);
+    const abort = new AbortController();
+    const gone = fetch(url, { signal: abort.signal }).catch(() => {});
+    await expect.poll(() => answers.length, SOON).toBe(1);
+    abort.abort();
+    await gone;
+    await expect.poll(() => closed, SOON).toBe(1);
+    answers[0]?.();
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect(admission.stats()).toMatchObject({ ...atRest, admitted: 0 });
+  });
+});
+
+describe("beside the limiter", () => {
+  const policy = { name: "minute", limit: 1, period: "1m" } as const;
+
+  it.each(["before", "after"])("429 goes before 503 when the limiter is registered %s", async (when) => {
+    const limiter = memoryLimiter(new StillClock(), policy);
+    const admission = createAdmission({ slots: 1, lineMs: 0 });
+    const app = Fastify();
+    onTestFinished(() => app.close());
+    if (when === "before") await app.register(spillway, { limiter, key: (request) => request.url });
+    await app.register(spillwayAdmission, { admission, log: false });
+    if (when === "after") await app.register(spillway, { limiter, key: (request) => request.url });
+    app.get("/:any", async () => "in");
+    const holder = admission.acquireNow();
+    const full = [await app.inject("/a"), await app.inject("/a")];
+    expect(full.map(({ statusCode }) => statusCode)).toEqual([503, 429]);
+    expect(full[0]?.headers.ratelimit).toBe('"minute";r=0;t=60');
+    expect(admission.stats().shed.line_full).toBe(1);
+    if (holder?.admitted) holder.release();
+    expect((await app.inject("/b")).statusCode).toBe(200);
+  });
+});
+
+describe("deadlines", () => {
+  it("reach the handler as what is left, and the next hop", async () => {
+    const { app } = await guarded((one) =>
+      one.get("/", async (request) => ({
+        left: request.spillwayAdmission?.remainingMs(),
+        next: deadlineHeaders(request.spillwayAdmission),
+      })),
+    );
+    const { left, next } = (await app.inject({ url: "/", headers: { "x-request-deadline-ms": "5000" } })).json();
+    expect(left).toBeGreaterThan(3000);
+    expect(left).toBeLessThanOrEqual(5000);
+    expect(Number(next["x-request-deadline-ms"])).toBeLessThanOrEqual(left);
+    expect((await app.inject("/")).json()).toEqual({ left: null, next: {} });
+  });
+
+  it("count from the arrival of the request, where Fastify notes it", async () => {
+    const app = Fastify();
+    app.addHook("onRequest", async () => await sleep(60));
+    app.addHook("onResponse", async () => {});
+    const show = async (request: FastifyRequest) => request.spillwayAdmission?.remainingMs();
+    await guarded((one) => one.get("/", show), {}, {}, app);
+    const { body } = await app.inject({ url: "/", headers: { "x-request-deadline-ms": "30000" } });
+    expect(Number(body)).toBeLessThanOrEqual(29_950);
+  });
+
+  it("come from the route where it has one, and requests can only shorten them", async () => {
+    const show = async (request: FastifyRequest) => request.spillwayAdmission?.remainingMs();
+    const { app } = await guarded(
+      (one) => {
+        one.get("/own", { config: { spillwayAdmission: { deadlineMs: 700 } } }, show);
+        one.get("/timeout", { handlerTimeout: 3000 }, show);
+        one.get("/plain", show);
+      },
+      { deadlineMs: 60_000, readDeadline: (request) => request.headers["x-from"] === "gateway" },
+    );
+    const left = async (url: string, headers = {}) =>
+      Math.ceil(Number((await app.inject({ url, headers })).body) / 100) * 100;
+    expect(await left("/own")).toBe(700);
+    expect(await left("/plain")).toBe(60_000);
+    const asked = { "x-request-deadline-ms": "500" };
+    expect(await left("/own", asked)).toBe(700);
+    expect(await left("/own", { ...asked, "x-from": "gateway" })).toBe(500);
+    expect(await left("/own", { "x-request-deadline-ms": "90000", "x-from": "gateway" })).toBe(700);
+    const bare = await guarded((one) => one.get("/timeout", { handlerTimeout: 3000 }, show));
+    expect(Number((await bare.app.inject("/timeout")).body)).toBeGreaterThan(2000);
+  });
+});

@@ -1,0 +1,92 @@
+import { type Admission, enterWithReply, type Shed } from "@spillway/admission";
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import fp from "fastify-plugin";
+import { type AdmissionRule, admissionRules, type SpillwayAdmissionOptions } from "./admission-rule.ts";
+import { type Guard, isPreflight } from "./guard.ts";
+import { keepLast, withGuard } from "./hook-order.ts";
+
+/** Between two log lines about refusals. */
+const LOG_EVERY_MS = 1000;
+
+/**
+ * Lets in as many requests as the service can do and answers the others with 503, in `onRequest`, before bodies are read. It guards
+ * the routes that are registered after it, in its own scope and below. Where the limiter's plugin guards a route too, that one
+ * decides first, whichever was registered first. Fails with a `SpillwayError` `ERR_SPILLWAY_INVALID_OPTION` for bad options.
+ */
+export const spillwayAdmission: FastifyPluginAsync<SpillwayAdmissionOptions> = fp(register, {
+  name: "@spillway/fastify/admission",
+  fastify: ">=5 <7",
+});
+
+async function register(app: FastifyInstance, options: SpillwayAdmissionOptions): Promise<void> {
+  // There at run time, but not among the types of Fastify 5.
+  const { handlerTimeout = 0 } = app.initialConfig as { readonly handlerTimeout?: number };
+  const ruleOf = admissionRules(options, handlerTimeout);
+  if (!app.hasRequestDecorator("spillwayAdmission")) app.decorateRequest("spillwayAdmission", null);
+  const log = shedLog();
+  app.addHook("onRoute", (route) => {
+    const rule = ruleOf(route);
+    if (rule !== undefined) attach(route, rule.admission, createAdmissionGuard(rule, log));
+  });
+}
+
+/** The guards of each route by controller, so that no request takes slots of one controller twice. */
+const attached = new WeakMap<RouteOptions, Map<Admission, Guard>>();
+
+/** The hooks become a new list: a HEAD twin shares the route's. */
+function attach(route: RouteOptions, admission: Admission, guard: Guard): void {
+  const guards = attached.get(route) ?? new Map<Admission, Guard>();
+  attached.set(route, guards);
+  const outer = guards.get(admission);
+  const hooks: unknown[] = [route.onRequest ?? []].flat().filter((hook) => hook !== outer);
+  route.onRequest = withGuard(hooks, keepLast(guard)) as Guard[];
+  guards.set(admission, guard);
+}
+
+/** Makes the hook of a route. A refusal is answered in the same turn; an admitted request goes on in the next one. */
+function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
+  const { admission, askOf, skipsPreflights } = rule;
+  return function spillwayAdmissionGuard(request, reply, done) {
+    if (skipsPreflights && isPreflight(request)) {
+      done();
+      return;
+    }
+    enterWithReply(admission, askOf(request, reply), request.raw, reply.raw, (answer) => {
+      // Someone else may have replied meanwhile, a handler timeout for one. The slots go back when that reply closes.
+      if (reply.sent || reply.raw.headersSent) return;
+      if (answer.admitted) {
+        request.spillwayAdmission = answer;
+        done();
+        return;
+      }
+      try {
+        refuse(rule, answer, request, reply, log);
+      } catch (error) {
+        done(error as Error);
+      }
+    });
+  };
+}
+
+function refuse(rule: AdmissionRule, shed: Shed, request: FastifyRequest, reply: FastifyReply, log: ShedLog): void {
+  rule.onShed?.(request, shed);
+  if (rule.log) log(request, shed);
+  const { headers, body } = rule.replyOf(shed);
+  reply.code(503).headers(headers).send(body);
+}
+
+type ShedLog = (request: FastifyRequest, shed: Shed) => void;
+
+/** Counts refusals and writes one line a second at most: while a service sheds load, each line is more of it. */
+function shedLog(): ShedLog {
+  let count = 0;
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  return (request, { reason }) => {
+    count++;
+    const nowMs = performance.now();
+    if (nowMs - loggedMs < LOG_EVERY_MS) return;
+    request.log.warn({ shed: count, reason }, "Requests are turned away: the service is full.");
+    count = 0;
+    loggedMs = nowMs;
+  };
+}
