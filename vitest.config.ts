@@ -6,6 +6,7 @@ import { defineConfig } from "vitest/config";
 const UNIT = { group: 0, timeoutMs: 10_000 };
 const FOLDERS: Readonly<Record<string, { group: number; timeoutMs: number; alone?: boolean; needsRedis?: boolean }>> = {
   architecture: { group: 0, timeoutMs: 30_000 },
+  experiments: { group: 0, timeoutMs: 30_000 },
   model: { group: 0, timeoutMs: 60_000, needsRedis: true },
   lua: { group: 0, timeoutMs: 60_000, needsRedis: true },
   contract: { group: 0, timeoutMs: 60_000, needsRedis: true },

@@ -7,9 +7,15 @@ interface Event {
 
 /** An event loop whose time passes as fast as the events can be worked through. */
 export class VirtualLoop {
+  readonly #hops: number;
   #nowMs = 0;
   #order = 0;
   readonly #heap: Event[] = [];
+
+  /** @param hops promises that a result crosses at most on its way from what causes it to whoever acts on it. */
+  constructor(hops = 5) {
+    this.#hops = hops;
+  }
 
   get nowMs(): number {
     return this.#nowMs;
@@ -35,8 +41,7 @@ export class VirtualLoop {
       if (event.run === undefined) continue;
       this.#nowMs = event.atMs;
       event.run();
-      // A decision crosses a handful of promises from the store's reply to its caller.
-      for (let hop = 0; hop < 5; hop++) await undefined;
+      for (let hop = 0; hop < this.#hops; hop++) await undefined;
     }
     this.#nowMs = untilMs;
   }

@@ -16,10 +16,11 @@ const listed = JSON.parse(readFileSync(new URL("../architecture/exports.json", i
 
 /** A package, the folders of ours that it stands on, and the entry points that users import. */
 const PACKAGES = [
-  { folder: "spillway", ours: [], entries: ["spillway", "spillway/testing"] },
+  { folder: "spillway", ours: [], entries: ["spillway", "spillway/kit", "spillway/testing"] },
   { folder: "http", ours: [], entries: ["@spillway/http"] },
   { folder: "admission", ours: ["spillway"], entries: ["@spillway/admission"] },
   { folder: "fastify", ours: ["spillway", "http", "admission"], entries: ["@spillway/fastify"] },
+  { folder: "client", ours: ["spillway", "http"], entries: ["@spillway/client"] },
 ] as const;
 
 const MODULES = [

@@ -10,7 +10,11 @@ export type SpillwayErrorCode =
   | "ERR_SPILLWAY_STORE_UNAVAILABLE"
   | "ERR_SPILLWAY_STORE_REPLY"
   | "ERR_SPILLWAY_BUCKET_UNREADABLE"
-  | "ERR_SPILLWAY_CLOSED";
+  | "ERR_SPILLWAY_CLOSED"
+  | "ERR_SPILLWAY_BREAKER_OPEN"
+  | "ERR_SPILLWAY_CALL_TIMEOUT"
+  | "ERR_SPILLWAY_PAUSED"
+  | "ERR_SPILLWAY_THROTTLED";
 
 /** A fault, never a refusal: a refused request is a value (`Decision`), not an error. */
 export class SpillwayError extends Error {
