@@ -1,6 +1,7 @@
 import type { Question } from "../harness/question.ts";
 import { algorithms } from "./algorithms.ts";
 import { coldKeys } from "./cold-keys.ts";
+import { http } from "./http.ts";
 import { leaseHit } from "./lease-hit.ts";
 import { leaseVsExact } from "./lease-vs-exact.ts";
 import { memory } from "./memory.ts";
@@ -18,6 +19,7 @@ export const QUESTIONS: readonly Question[] = [
   memory,
   leaseHit,
   leaseVsExact,
+  http,
   algorithms,
   stalledStore,
 ];

@@ -1,0 +1,20 @@
+/** How a service is limited. */
+export type HttpServerKind = "bare" | "bareWithHeaders" | "spillway" | "@fastify/rate-limit" | "rate-limiter-flexible";
+
+/** What a server process is asked. */
+export type HttpServerRequest =
+  | { readonly ask: "listen"; readonly kind: HttpServerKind; readonly redisUrl: string; readonly limit: number }
+  | { readonly ask: "usage" };
+
+/** What it answers. */
+export interface HttpServerReply {
+  readonly port?: number;
+  readonly error?: string;
+  /** Of the process, since its start. */
+  readonly cpuMs?: number;
+  /** Decisions by a lease, where there are leases. */
+  readonly leased?: number | undefined;
+}
+
+/** What every request that goes in is answered with. */
+export const HTTP_BODY = "limited service";

@@ -1,0 +1,88 @@
+// A service behind a limiter, in a process of its own so that its CPU time is measured alone. It is told what to be over IPC.
+import spillway from "@spillway/fastify";
+import Fastify, { type FastifyInstance } from "fastify";
+import { Redis } from "ioredis";
+import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
+import { createRateLimiter, redisStore } from "spillway";
+import { HTTP_BODY, type HttpServerKind, type HttpServerReply, type HttpServerRequest } from "./http-messages.ts";
+
+const PERIOD_MS = 3_600_000;
+/** From here on a limit is not meant to be reached, and given per second, so that it is leased. */
+const BOUNDLESS = 1_000_000_000;
+
+/** Sets a limiter up; the function returned tells how many decisions needed no call, where that is known. */
+type SetUp = (app: FastifyInstance, redisUrl: string, limit: number) => Promise<() => number | undefined>;
+
+const unknown = (): undefined => undefined;
+
+const SET_UPS: Readonly<Record<HttpServerKind, SetUp>> = {
+  bare: async (app) => {
+    app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
+    return unknown;
+  },
+  bareWithHeaders: async (app) => {
+    app.get("/", (_request, reply) => {
+      reply.header("ratelimit-policy", '"http";q=1000000000;w=1').header("ratelimit", '"http";r=99999999;t=0');
+      reply.send(HTTP_BODY);
+    });
+    return unknown;
+  },
+  spillway: async (app, redisUrl, limit) => {
+    const policies =
+      limit < BOUNDLESS
+        ? { name: "http", limit, period: PERIOD_MS }
+        : { name: "http", limit, period: "1s" as const, burst: limit / 10 };
+    const limiter = createRateLimiter({ store: redisStore(new Redis(redisUrl)), policies, deadlineMs: 10_000 });
+    await app.register(spillway, { limiter });
+    app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
+    return () => limiter.stats().sources.lease;
+  },
+  "@fastify/rate-limit": async (app, redisUrl, max) => {
+    const redis = new Redis(redisUrl, { connectTimeout: 500, maxRetriesPerRequest: 1 });
+    const { default: rateLimit } = await import("@fastify/rate-limit");
+    await app.register(rateLimit, { max, timeWindow: PERIOD_MS, redis });
+    app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
+    return unknown;
+  },
+  "rate-limiter-flexible": async (app, redisUrl, points) => {
+    const storeClient = new Redis(redisUrl, { enableOfflineQueue: false });
+    await new Promise((resolve) => storeClient.once("ready", resolve));
+    const limiter = new RateLimiterRedis({ storeClient, points, duration: PERIOD_MS / 1000 });
+    app.addHook("onRequest", async (request, reply) => {
+      try {
+        await limiter.consume(request.ip);
+      } catch (refusal) {
+        if (!(refusal instanceof RateLimiterRes)) throw refusal;
+        return reply.code(429).send("Too Many Requests");
+      }
+    });
+    app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
+    return unknown;
+  },
+};
+
+let leased = unknown as () => number | undefined;
+
+async function listen({ kind, redisUrl, limit }: HttpServerRequest & { ask: "listen" }): Promise<number> {
+  const app = Fastify();
+  leased = await SET_UPS[kind](app, redisUrl, limit);
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  return (app.server.address() as { port: number }).port;
+}
+
+function answer(reply: HttpServerReply): void {
+  process.send?.(reply);
+}
+
+process.on("message", (request: HttpServerRequest) => {
+  if (request.ask === "usage") {
+    const { user, system } = process.cpuUsage();
+    answer({ cpuMs: (user + system) / 1000, leased: leased() });
+  } else {
+    listen(request).then(
+      (port) => answer({ port }),
+      (error: unknown) => answer({ error: String(error) }),
+    );
+  }
+});
+process.on("disconnect", () => process.exit());
