@@ -1,3 +1,5 @@
+import type { AddressInfo } from "node:net";
+import { type Admission, type AdmissionOptions, createAdmission } from "@spillway/admission";
 import Fastify, { type FastifyInstance } from "fastify";
 import {
   type AskPart,
@@ -10,7 +12,7 @@ import {
   type Timer,
 } from "spillway";
 import { onTestFinished } from "vitest";
-import { type SpillwayOptions, spillway } from "./index.ts";
+import { type SpillwayAdmissionOptions, type SpillwayOptions, spillway, spillwayAdmission } from "./index.ts";
 
 /** A clock that stands still until it is told to go on. */
 export class StillClock implements Clock {
@@ -72,4 +74,36 @@ export async function limitedApp(
   addRoutes(app);
   await app.ready();
   return app;
+}
+
+/** Handlers that end when the test says so. */
+export function held() {
+  const ends: ((value: unknown) => void)[] = [];
+  const handler = () => new Promise((resolve) => ends.push(resolve));
+  return { ends, handler };
+}
+
+export interface Scene {
+  readonly app: FastifyInstance;
+  readonly admission: Admission;
+}
+
+export async function guarded(
+  addRoutes: (app: FastifyInstance) => void,
+  options: Partial<SpillwayAdmissionOptions> = {},
+  admissionOptions: AdmissionOptions = { slots: 1, lineMs: 0 },
+  app: FastifyInstance = Fastify(),
+): Promise<Scene> {
+  const admission = createAdmission(admissionOptions);
+  onTestFinished(() => app.close());
+  await app.register(spillwayAdmission, { admission, log: false, ...options });
+  addRoutes(app);
+  await app.ready();
+  return { app, admission };
+}
+
+export async function listen(app: FastifyInstance): Promise<string> {
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  onTestFinished(() => app.server.closeAllConnections());
+  return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 }
