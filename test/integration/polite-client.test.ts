@@ -6,6 +6,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Client, ClientError, type ClientOptions, createClient, onBehalfOf, outcomeOf } from "@spillway/client";
 import spillway from "@spillway/fastify";
+import { rateLimitMiddleware } from "@spillway/http";
 import { eventually } from "@spillway/testkit";
 import Fastify from "fastify";
 import { createRateLimiter } from "spillway";
@@ -233,14 +234,20 @@ describe("a service that hangs, called 100 times a second", () => {
 });
 
 describe("our own servers", () => {
-  it("are asked once for what can never fit (C06)", async () => {
+  it("are asked once for what can never fit, as Fastify or as middleware (C06)", async () => {
+    const small = createRateLimiter({ policies: { name: "small", limit: 10, period: "1s" } });
+    const guard = rateLimitMiddleware({ limiter: small, cost: 11 });
+    const server = await serve((request, response) => guard(request, response, () => response.end("never")));
+    const refused = await createClient().request(server.url);
+    expect([server.requests, refused.stopped, refused.attempts[0]?.status]).toEqual([1, "told-not-to", 429]);
+    await small.close();
     const limiter = createRateLimiter({ policies: { name: "small", limit: 10, period: "1s" } });
     const app = Fastify();
     let requests = 0;
     app.addHook("onRequest", async () => {
       requests++;
     });
-    await app.register(spillway, { limiter });
+    await app.register(spillway, { limiter, onWarning: () => undefined });
     app.get("/", { config: { spillway: { cost: 11 } } }, async () => "never");
     const url = await app.listen({ port: 0, host: "127.0.0.1" });
     const outcome = await createClient().request(url);

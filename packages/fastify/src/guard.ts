@@ -137,6 +137,8 @@ function refuse(rule: RouteRule, decision: RefusedDecision, request: FastifyRequ
   const body = rule.bodyOf.build(request, decision);
   const retryAfter = decision.reason === "never" ? undefined : writeRetryAfter(decision.retryAfterMs);
   if (retryAfter !== undefined) reply.header("retry-after", retryAfter);
+  // Clients that retry a 429 without Retry-After after a wait of their own are told that none helps.
+  if (decision.reason === "never") reply.header("x-should-retry", "false");
   if (rule.bodyOf.contentType !== undefined) reply.header("content-type", rule.bodyOf.contentType);
   reply.code(429).send(body);
 }

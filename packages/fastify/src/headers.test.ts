@@ -62,6 +62,7 @@ describe.each([
     const response = await app.inject("/");
     expect(response.statusCode).toBe(429);
     expect(fieldsOf(response)).toEqual({ "ratelimit-policy": '"minute";q=2;w=60', ratelimit: '"minute";r=2;t=0' });
+    expect(response.headers["x-should-retry"]).toBe("false");
     expect(response.json()).toEqual({
       statusCode: 429,
       code: "SPILLWAY_NEVER",

@@ -72,9 +72,11 @@ describe.each([
     for (const retryAfterMs of [Number.POSITIVE_INFINITY, 3200]) {
       const { response } = await visit(as({ ...refusal, reason: "never", retryAfterMs }));
       expect([response.statusCode, response.headers["retry-after"]]).toEqual([429, undefined]);
+      expect(response.headers["x-should-retry"]).toBe("false");
     }
     const blocked = await visit(as({ ...refusal, reason: "blocked" }));
     expect(blocked.response.headers["retry-after"]).toBe("4");
+    expect(blocked.response.headers["x-should-retry"]).toBeUndefined();
     expect(JSON.parse(blocked.response.body as string).type).toMatch(/#abnormal-usage-detected$/);
   });
 

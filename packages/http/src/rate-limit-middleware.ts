@@ -144,6 +144,8 @@ function refuse({ settings, request, response, next }: Visit, refusal: RefusalLi
   const waitMs = refusal.reason === "never" ? Number.POSITIVE_INFINITY : refusal.retryAfterMs;
   const retryAfter = writeRetryAfter(waitMs, settings.retryAfter);
   if (retryAfter !== undefined) response.setHeader("Retry-After", retryAfter);
+  // Clients that retry a 429 without Retry-After after a wait of their own are told that none helps.
+  if (refusal.reason === "never") response.setHeader("X-Should-Retry", "false");
   if (settings.respond === undefined) {
     const body = JSON.stringify(refusalProblem(refusal));
     response.setHeader("Content-Type", PROBLEM_CONTENT_TYPE);
@@ -156,6 +158,7 @@ function refuse({ settings, request, response, next }: Visit, refusal: RefusalLi
     if (response.headersSent) return;
     response.statusCode = earlierStatus;
     response.removeHeader("Retry-After");
+    response.removeHeader("X-Should-Retry");
   };
   try {
     const sending = settings.respond(request, response, refusal, next);
