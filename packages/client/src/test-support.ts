@@ -5,7 +5,7 @@ import type { Outcome } from "./outcome.ts";
 
 /** Lets promises that are due settle. */
 export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** One request as a server saw it. */
