@@ -47,6 +47,13 @@ describe("400 clients at once, of which 24 go in", () => {
   );
 });
 
+it.each(SEEDS)("400 clients at once do as well before our own admission control (seed %d)", async (seed) => {
+  const result = await storm({ admission: true, seed });
+  expect(result.failures).toBe(0);
+  expect(result.attemptsPerClient).toBeLessThanOrEqual(2);
+  expect(result.lastDoneMs).toBeLessThanOrEqual(1.03 * result.idealMs);
+});
+
 it("2,000 clients at once do as well with slots", async () => {
   const result = await storm({
     clients: 2000,

@@ -26,8 +26,15 @@ interface Waiter {
   cancel: () => void;
 }
 
+/** What a herd of callers runs into. */
+export interface HerdServer {
+  /** When each request came. */
+  readonly arrivalsMs: readonly number[];
+  handle(headers: Headers): Promise<Response>;
+}
+
 /** A service of `slots / serviceMs` that turns away at once what its line does not hold. */
-export class ModelServer {
+export class ModelServer implements HerdServer {
   attempts = 0;
   served = 0;
   /** When each request came. */

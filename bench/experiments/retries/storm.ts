@@ -2,7 +2,8 @@ import { type ClientOptions, createClient } from "@spillway/client";
 import { seededRandom } from "../../simulator/random.ts";
 import { virtualClock } from "../../simulator/virtual-clock.ts";
 import { VirtualLoop } from "../../simulator/virtual-loop.ts";
-import { ModelServer, type ServerOptions } from "./model-server.ts";
+import { AdmissionServer } from "./admission-server.ts";
+import { type HerdServer, ModelServer, type ServerOptions } from "./model-server.ts";
 import { virtualFetch } from "./virtual-fetch.ts";
 
 /** Promises between an answer and the attempt that follows from it. */
@@ -21,6 +22,8 @@ export interface StormOptions {
   /** Callers who come at the same instant, each a process of its own. */
   readonly clients: number;
   readonly server: ServerOptions;
+  /** Puts our own admission control in front of the same slots, with its own line and its own waits. Defaults to false. */
+  readonly admission?: boolean;
   readonly client: ClientOptions;
   readonly seed: number;
   /** One way. Defaults to 1. */
@@ -45,10 +48,13 @@ const LONGEST_MS = 300_000;
 export async function runStorm(options: StormOptions): Promise<StormResult> {
   const { clients, client, seed, networkMs = 1 } = options;
   const loop = new VirtualLoop(CLIENT_HOPS);
-  const server = new ModelServer(loop, options.server);
   const clock = virtualClock(loop, 0);
+  const { slots, serviceMs } = options.server;
+  const server: HerdServer = options.admission
+    ? new AdmissionServer(loop, clock, slots, serviceMs)
+    : new ModelServer(loop, options.server);
   const random = seededRandom(seed);
-  const fetch = virtualFetch(loop, networkMs, () => server.handle());
+  const fetch = virtualFetch(loop, networkMs, (headers) => server.handle(headers));
   let [failures, lastDoneMs] = [0, 0];
   const calls: Promise<void>[] = [];
   for (let caller = 0; caller < clients; caller++) {
@@ -65,11 +71,11 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   await Promise.all(calls);
   return {
     clients,
-    attempts: server.attempts,
-    attemptsPerClient: server.attempts / clients,
+    attempts: server.arrivalsMs.length,
+    attemptsPerClient: server.arrivalsMs.length / clients,
     failures,
     lastDoneMs,
-    idealMs: (clients * options.server.serviceMs) / options.server.slots,
+    idealMs: (clients * serviceMs) / slots,
     densestAfterFirst: densest(server.arrivalsMs.slice(clients)),
   };
 }
