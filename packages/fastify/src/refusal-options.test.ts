@@ -119,6 +119,21 @@ describe("a ban", () => {
     vi.useRealTimers();
   });
 
+  it("does not follow from refusals of an outage, which everybody gets", async () => {
+    const real = limiter();
+    const degraded = { ...real.consumeNow("ip:127.0.0.1", { cost: 3 }), degraded: true, source: "closed" };
+    const away = { ...withoutLocalState(real), consumeNow: () => degraded as never };
+    const app = await limitedApp({ limiter: away, ban: { after: 1 } });
+    for (let n = 0; n < 3; n++) expect((await app.inject("/")).json().code).toBe("SPILLWAY_NEVER");
+  });
+
+  it("counts and holds under every key of a request that has several", async () => {
+    const keys = { minute: () => "shared" };
+    const app = await limitedApp({ limiter: limiter(), keys, ban: { after: 1 }, onWarning: () => {} });
+    for (let n = 0; n < 2; n++) expect((await app.inject("/")).statusCode).toBe(200);
+    for (let n = 0; n < 2; n++) expect((await app.inject("/")).json().code).toBe("SPILLWAY_BLOCKED");
+  });
+
   it.each([
     ["after", {}],
     ["after", { after: 0 }],
