@@ -9,7 +9,8 @@ const MOST_LOOKED_AT = 10_000;
 /** Looks at the first requests of a registration for signs that callers are not told apart. Says each thing once. */
 export class TrafficChecks {
   readonly #warn: WarningListener;
-  #looksForProxies = true;
+  /** Requests still to be looked at for a proxy: to read headers costs a request that nobody else does it for. */
+  #proxyLooks = MOST_LOOKED_AT;
   #looksAtKeys: boolean;
   #seen = 0;
   #key: string | undefined;
@@ -24,14 +25,15 @@ export class TrafficChecks {
 
   /** Notes what a request was counted under. */
   note(request: FastifyRequest, key: string): void {
-    if (this.#looksForProxies) this.#lookForProxy(request, key);
+    if (this.#proxyLooks > 0) this.#lookForProxy(request, key);
     if (this.#looksAtKeys) this.#lookAtKey(request, key);
   }
 
   #lookForProxy(request: FastifyRequest, key: string): void {
+    this.#proxyLooks--;
     if (request.headers["x-forwarded-for"] === undefined) return;
     if (!key.startsWith("ip:") || key.startsWith("ip:key:") || request.ip !== request.socket.remoteAddress) return;
-    this.#looksForProxies = false;
+    this.#proxyLooks = 0;
     const message = "A request with X-Forwarded-For is limited by the address of its connection.";
     this.#warn(setupWarning("SPILLWAY_WARN_TRUST_PROXY", message));
   }
