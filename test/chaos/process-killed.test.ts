@@ -13,10 +13,10 @@ faultTest(
     end() {},
   },
   { absences: 0, leastUsed: { uniform: 0.99 } },
-  ({ lastWords, beganMs }) => {
+  ({ lastWords, beganMs }, quiet) => {
     const ofLeases = lastWords.filter(({ source }) => source === "lease");
-    expect(ofLeases.length).toBeGreaterThan(100);
+    expect(ofLeases.length).toBeGreaterThan(quiet ? 100 : 0);
     // It was at work until the end.
-    expect(beganMs - (lastWords.at(-1)?.startedMs ?? 0)).toBeLessThan(500);
+    expect(beganMs - (lastWords.at(-1)?.startedMs ?? 0)).toBeLessThan(quiet ? 500 : 2_000);
   },
 );
