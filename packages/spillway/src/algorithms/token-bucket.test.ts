@@ -182,7 +182,9 @@ describe("a token bucket against exact arithmetic", () => {
           if (bucket.take(cost)) return waitUs === 0;
           if (cost > rate.burst) return waitUs === Number.POSITIVE_INFINITY;
           const { state, shape, nowUs } = bucket;
-          if (!Number.isSafeInteger(nowUs + waitUs)) return true;
+          // Out of a debt more than 2^53 units can be missing: such a wait, of decades, may be off by a microsecond.
+          const missing = cost * shape.unitsPerToken - state.level;
+          if (!Number.isSafeInteger(nowUs + waitUs) || !Number.isSafeInteger(missing)) return true;
           const fitsAfter = (us: number): boolean => {
             const copy = tokenBucket.copy(state);
             tokenBucket.advance(copy, shape, nowUs + us);
