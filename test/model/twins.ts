@@ -105,7 +105,9 @@ export const TWINS: readonly Twin[] = [
     mistake: "a token counts for a microsecond more than its period",
     leases: false,
     algorithm: "sliding-window-log",
-    edits: [["log_run_after(key, log, from, now_us - keep_us)", "log_run_after(key, log, from, now_us - keep_us - 1)"]],
+    edits: [
+      ["log_entry_after(key, log, from, now_us - keep_us)", "log_entry_after(key, log, from, now_us - keep_us - 1)"],
+    ],
   },
   {
     mistake: "a shorter period forgets what a longer one still counts",
