@@ -1,7 +1,9 @@
 import type { Question } from "../harness/question.ts";
+import { admissionCost } from "./admission-cost.ts";
 import { algorithms } from "./algorithms.ts";
 import { coldKeys } from "./cold-keys.ts";
 import { http } from "./http.ts";
+import { httpShed } from "./http-shed.ts";
 import { leaseHit } from "./lease-hit.ts";
 import { leaseVsExact } from "./lease-vs-exact.ts";
 import { memory } from "./memory.ts";
@@ -22,4 +24,6 @@ export const QUESTIONS: readonly Question[] = [
   http,
   algorithms,
   stalledStore,
+  admissionCost,
+  httpShed,
 ];

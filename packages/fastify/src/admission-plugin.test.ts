@@ -45,22 +45,26 @@ describe("what a full service answers", () => {
     expect(response.json()).toMatchObject({ status: 503, reason: "deadline", "violated-policies": ["admission"] });
   });
 
-  it("is a reply, not an error: onSend sees it with the headers of other hooks, error handlers do not", async () => {
+  it.each([
+    ["passes by onSend hooks", false, []],
+    ["passes onSend hooks when told to", true, [503]],
+  ])("%s, takes along what earlier hooks have set, and is no error", async (_title, onSend, expected) => {
     const seen: unknown[] = [];
     const app = Fastify();
     app.addHook("onRequest", async (_request, reply) => void reply.header("access-control-allow-origin", "*"));
     app.addHook("onSend", async (_request, reply) => void seen.push(reply.statusCode));
     app.addHook("onError", async () => void seen.push("error"));
-    const { handler } = held();
-    await guarded((one) => one.get("/", handler), {}, { slots: 1, lineMs: 0 }, app);
-    const url = await listen(app);
-    const abort = new AbortController();
-    const first = fetch(url, { signal: abort.signal }).catch(() => {});
-    await expect.poll(async () => (await fetch(url)).status, SOON).toBe(503);
-    expect((await fetch(url)).headers.get("access-control-allow-origin")).toBe("*");
-    expect(seen).toEqual(seen.map(() => 503));
-    abort.abort();
-    await first;
+    const answered: number[] = [];
+    app.addHook("onResponse", async (_request, reply) => void answered.push(reply.statusCode));
+    await guarded((one) => one.post("/", async () => "in"), { onSend }, { slots: 1 }, app);
+    const headers = { "x-request-deadline-ms": "0", "content-type": "application/json" };
+    const injected = await app.inject({ method: "POST", url: "/", headers, payload: "{}" });
+    expect(injected.headers).toMatchObject({ "access-control-allow-origin": "*", "retry-after": "1" });
+    expect(injected.json()).toEqual({ error: "overloaded", reason: "deadline" });
+    expect(seen).toEqual(expected);
+    const sent = await fetch(await listen(app), { method: "POST", headers, body: "{}" });
+    expect([sent.status, sent.headers.get("access-control-allow-origin")]).toEqual([503, "*"]);
+    await expect.poll(() => answered, SOON).toEqual([503, 503]);
   });
 
   it("is told to onShed, and logged once a second at most, with the number", async () => {

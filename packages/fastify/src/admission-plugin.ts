@@ -1,4 +1,4 @@
-import { type Admission, enterWithReply, type Shed } from "@spillway/admission";
+import { type Admission, enterWithReply, type Shed, type ShedReply } from "@spillway/admission";
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import { type AdmissionRule, admissionRules, type SpillwayAdmissionOptions } from "./admission-rule.ts";
@@ -7,6 +7,8 @@ import { keepLast, withGuard } from "./hook-order.ts";
 
 /** Between two log lines about refusals. */
 const LOG_EVERY_MS = 1000;
+/** Between two looks at the clock for that. */
+const LOOK_EVERY = 16;
 
 /**
  * Lets in as many requests as the service can do and answers the others with 503, in `onRequest`, before bodies are read. It guards
@@ -72,7 +74,15 @@ function refuse(rule: AdmissionRule, shed: Shed, request: FastifyRequest, reply:
   rule.onShed?.(request, shed);
   if (rule.log) log(request, shed);
   const { headers, body } = rule.replyOf(shed);
-  reply.code(503).headers(headers).send(body);
+  if (rule.onSend) reply.code(503).headers(headers).send(body);
+  else reply.raw.writeHead(503, withHeadersOf(reply, headers)).end(body);
+}
+
+/** What earlier hooks have set, CORS fields for one, goes along. */
+function withHeadersOf(reply: FastifyReply, headers: ShedReply["headers"]): ShedReply["headers"] {
+  const earlier = reply.getHeaders() as ShedReply["headers"];
+  for (const _name in earlier) return { ...earlier, ...headers };
+  return headers;
 }
 
 type ShedLog = (request: FastifyRequest, shed: Shed) => void;
@@ -83,6 +93,7 @@ function shedLog(): ShedLog {
   let loggedMs = Number.NEGATIVE_INFINITY;
   return (request, { reason }) => {
     count++;
+    if (count % LOOK_EVERY !== 1) return;
     const nowMs = performance.now();
     if (nowMs - loggedMs < LOG_EVERY_MS) return;
     request.log.warn({ shed: count, reason }, "Requests are turned away: the service is full.");

@@ -12,6 +12,7 @@ describe("options", () => {
     ["global", { global: "yes" }],
     ["preflights", { preflights: 1 }],
     ["problemJson", { problemJson: 1 }],
+    ["onSend", { onSend: 1 }],
     ["log", { log: 1 }],
     ["onShed", { onShed: 1 }],
     ["deadlineMs", { deadlineMs: 0 }],

@@ -19,57 +19,60 @@ export function enterWithReply(
 ): void {
   // Its "close" has been, and would never come again.
   if (isGone(response)) return;
-  const visit = new Visit(request, response, onAnswer);
-  visit.enter(admission, options);
+  let visit: Visit | undefined;
+  let isAnswered = false;
+  const place = admission.enter((answer) => {
+    isAnswered = true;
+    if (answer.admitted) {
+      visit ??= new Visit(request, response);
+      visit.hold(answer);
+    }
+    onAnswer(answer);
+  }, options);
+  if (isAnswered) return;
+  visit = new Visit(request, response);
+  visit.wait(place);
 }
 
-/** One request between its arrival and the close of its reply. */
+/** One request that waits or works, until its reply closes. */
 class Visit {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #onAnswer: (answer: Permit | Shed) => void;
   #stopWatchingConnection: (() => void) | undefined;
   #place: Place | undefined;
   #permit: Permit | undefined;
-  #isWatched = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse, onAnswer: (answer: Permit | Shed) => void) {
+  constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request;
     this.#response = response;
-    this.#onAnswer = onAnswer;
   }
 
-  enter(admission: Admission, options: AcquireOptions | undefined): void {
-    let isShed = false;
-    const place = admission.enter((answer) => {
-      if (answer.admitted) {
-        this.#permit = answer;
-        noteWork(this.#response, answer);
-        this.#watch();
-      } else isShed = true;
-      this.#onAnswer(answer);
-    }, options);
-    if (isShed || this.#permit !== undefined) return;
+  wait(place: Place): void {
     this.#place = place;
     this.#watch();
   }
 
+  hold(permit: Permit): void {
+    this.#permit = permit;
+    noteWork(this.#response, permit);
+    if (this.#place === undefined) this.#watch();
+  }
+
   #watch(): void {
-    if (this.#isWatched) return;
-    this.#isWatched = true;
-    this.#response.once("close", this.#closed);
+    const closed = (): void => this.#close(closed);
+    this.#response.once("close", closed);
     // A pipelined reply whose turn has not come is not told that the connection is gone.
     const { socket } = this.#request;
     if (!this.#response.socket && typeof socket?.once === "function")
-      this.#stopWatchingConnection = onConnectionEnd(socket, this.#closed);
+      this.#stopWatchingConnection = onConnectionEnd(socket, closed);
   }
 
-  readonly #closed = (): void => {
-    this.#response.removeListener("close", this.#closed);
+  #close(listener: () => void): void {
+    this.#response.removeListener("close", listener);
     this.#stopWatchingConnection?.();
     if (this.#permit === undefined) this.#place?.leave();
     else this.#permit.release(outcomeOf(this.#response));
-  };
+  }
 }
 
 /** The work is done when the reply begins: the time that a slow reader takes to read it is not the time that work takes. */
