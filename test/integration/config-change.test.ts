@@ -22,19 +22,22 @@ describe("C09: numbers of a policy change while its keys exist", () => {
       { name: "p", limit: 1000, period: "20s", burst: 16 },
     );
     for (let i = 0; i < 3; i++) await before.consume("k");
-    expect(await after.consume("k")).toMatchObject({ allowed: true, remaining: 12 });
+    const decision = await after.consume("k");
+    expect(decision).toMatchObject({ allowed: true });
+    // 12, and a token more for each 20 ms that a busy machine takes over it.
+    expect(decision.remaining).toBeGreaterThanOrEqual(12);
   });
 
   it("C09 a: an empty token bucket refills at the higher rate at once", async () => {
     const [before, after] = deploy(
       { name: "p", limit: 1, period: "1h", burst: 5 },
-      { name: "p", limit: 100, period: "1s", burst: 5 },
+      { name: "p", limit: 5, period: "1s", burst: 5 },
     );
     await before.consume("k", { cost: 5 });
     const refused = await after.consume("k", { cost: 2 });
     if (refused.allowed) throw new Error("admitted");
-    expect(refused.retryAfterMs).toBeLessThanOrEqual(20);
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    expect(refused.retryAfterMs).toBeLessThanOrEqual(400);
+    await new Promise((resolve) => setTimeout(resolve, refused.retryAfterMs + 5));
     expect(await after.consume("k", { cost: 2 })).toMatchObject({ allowed: true });
   });
 
