@@ -1,5 +1,20 @@
 /** How a service is limited. */
-export type HttpServerKind = "bare" | "bareWithHeaders" | "spillway" | "@fastify/rate-limit" | "rate-limiter-flexible";
+export type LimitedServerKind =
+  | "bare"
+  | "bareWithHeaders"
+  | "spillway"
+  | "@fastify/rate-limit"
+  | "rate-limiter-flexible";
+
+/** How a service that is full says so. */
+export type ShedServerKind =
+  | "spillway Fastify plugin"
+  | "spillway node:http"
+  | "raw node:http"
+  | "Fastify, raw reply in a hook"
+  | "Fastify reply.send";
+
+export type HttpServerKind = LimitedServerKind | ShedServerKind;
 
 /** What a server process is asked. */
 export type HttpServerRequest =

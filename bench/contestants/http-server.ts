@@ -1,10 +1,21 @@
-// A service behind a limiter, in a process of its own so that its CPU time is measured alone. It is told what to be over IPC.
+// A service behind a limiter, or one that is full, in a process of its own so that its CPU time is measured alone. It is told what
+// to be over IPC.
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import spillway from "@spillway/fastify";
 import Fastify, { type FastifyInstance } from "fastify";
 import { Redis } from "ioredis";
 import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import { createRateLimiter, redisStore } from "spillway";
-import { HTTP_BODY, type HttpServerKind, type HttpServerReply, type HttpServerRequest } from "./http-messages.ts";
+import {
+  HTTP_BODY,
+  type HttpServerReply,
+  type HttpServerRequest,
+  type LimitedServerKind,
+  type ShedServerKind,
+} from "./http-messages.ts";
+import { SHED_SERVERS } from "./shed-servers.ts";
 
 const PERIOD_MS = 3_600_000;
 /** From here on a limit is not meant to be reached, and given per second, so that it is leased. */
@@ -15,7 +26,7 @@ type SetUp = (app: FastifyInstance, redisUrl: string, limit: number) => Promise<
 
 const unknown = (): undefined => undefined;
 
-const SET_UPS: Readonly<Record<HttpServerKind, SetUp>> = {
+const SET_UPS: Readonly<Record<LimitedServerKind, SetUp>> = {
   bare: async (app) => {
     app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
     return unknown;
@@ -63,11 +74,26 @@ const SET_UPS: Readonly<Record<HttpServerKind, SetUp>> = {
 
 let leased = unknown as () => number | undefined;
 
-async function listen({ kind, redisUrl, limit }: HttpServerRequest & { ask: "listen" }): Promise<number> {
+async function listen(request: HttpServerRequest & { ask: "listen" }): Promise<number> {
+  const server = await serverOf(request);
+  return (server.address() as AddressInfo).port;
+}
+
+async function serverOf({ kind, redisUrl, limit }: HttpServerRequest & { ask: "listen" }): Promise<Server> {
+  const address = { port: 0, host: "127.0.0.1" };
+  if (isShedServer(kind)) {
+    const server = await SHED_SERVERS[kind]();
+    await once(server.listen(address), "listening");
+    return server;
+  }
   const app = Fastify();
   leased = await SET_UPS[kind](app, redisUrl, limit);
-  await app.listen({ port: 0, host: "127.0.0.1" });
-  return (app.server.address() as { port: number }).port;
+  await app.listen(address);
+  return app.server;
+}
+
+function isShedServer(kind: string): kind is ShedServerKind {
+  return Object.hasOwn(SHED_SERVERS, kind);
 }
 
 function answer(reply: HttpServerReply): void {

@@ -43,7 +43,7 @@ describe("C19 a: callers who hang up", { timeout: 60_000 }, () => {
   it("never take a slot with them: the next caller is served, 100 times over", async () => {
     let isSlow = true;
     const { admission, call } = await service(
-      { slots: 1, lineItems: 10, lineMs: 1e6, waitMs: 10_000 },
+      { slots: 1, lineItems: 10, lineMs: 1e6, waitMs: 10_000, order: "fifo" },
       async (reply) => {
         if (!isSlow) return "done";
         if (mode === "replying") {

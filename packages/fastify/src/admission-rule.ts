@@ -30,7 +30,7 @@ export interface SpillwayAdmissionOptions extends DeadlineOptions<FastifyRequest
   readonly problemJson?: boolean;
   /**
    * Whether refusals pass the `onSend` hooks of the app. Headers that earlier hooks have set go along in any case. Defaults to
-   * false: they are written straight to the connection, which costs a third less.
+   * false: they are written straight to the connection, which costs less.
    */
   readonly onSend?: boolean;
   /** Whether refusals are logged: one line a second at most, with their number. Defaults to true. */
