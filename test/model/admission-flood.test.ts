@@ -81,6 +81,22 @@ describe("with a line of 200 ms, which is 16 requests", () => {
   });
 });
 
+describe("below capacity, with arrivals at random", () => {
+  it.each([
+    [0.8, 0.999],
+    [0.9, 0.985],
+  ])("at %s of it the adaptive order serves nearly all, although the line often stands", async (part, least) => {
+    let [served, offered] = [0, 0];
+    for (let seed = 1; seed <= 5; seed++) {
+      const plan = { ...base, seconds: 30, perSecond: CAPACITY * part, seed };
+      const result = await flood({ ...plan, admission: protectedBy({}) });
+      served += result.ok;
+      offered += result.offered;
+    }
+    expect(served / offered).toBeGreaterThan(least);
+  });
+});
+
 describe("a line of 2,000, with rules of its own", () => {
   const huge = (order: AdmissionOptions["order"]): AdmissionOptions => ({
     ...unprotected,

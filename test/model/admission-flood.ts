@@ -1,4 +1,5 @@
 import { type Admission, type AdmissionOptions, createAdmission, type Permit } from "@spillway/admission";
+import { exponentialMs, seededRandom } from "../../bench/simulator/random.ts";
 import { virtualClock } from "../../bench/simulator/virtual-clock.ts";
 import { VirtualLoop } from "../../bench/simulator/virtual-loop.ts";
 
@@ -8,6 +9,8 @@ export interface FloodPlan {
   /** Offered load by second of the flood, open loop: arrivals keep to their schedule, whatever becomes of earlier ones. */
   readonly perSecond: number | ((second: number) => number);
   readonly seconds: number;
+  /** Poisson arrivals by this seed, in place of evenly spread ones. */
+  readonly seed?: number;
   /** What work takes that starts at an instant. */
   readonly workMs: (nowMs: number) => number;
   readonly patienceMs: number;
@@ -57,11 +60,17 @@ export function percentile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
 }
 
-function arrivals({ perSecond, seconds }: FloodPlan): number[] {
+function arrivals({ perSecond, seconds, seed }: FloodPlan): number[] {
   const times: number[] = [];
   for (let second = 0; second < seconds; second++) {
     const count = typeof perSecond === "number" ? perSecond : perSecond(second);
-    for (let i = 0; i < count; i++) times.push((second + i / count) * 1000);
+    const random = seed === undefined ? undefined : seededRandom(seed * 10_000 + second);
+    let atMs = 0;
+    for (let i = 0; random === undefined ? i < count : atMs < 1000; i++) {
+      if (random === undefined) atMs = (i * 1000) / count;
+      else atMs += exponentialMs(random, count / 1000);
+      if (atMs < 1000) times.push(second * 1000 + atMs);
+    }
   }
   return times;
 }

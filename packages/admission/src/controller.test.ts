@@ -138,7 +138,7 @@ describe("the wait limit", () => {
 describe("the order", () => {
   /** One slot, three waiters that came 1 ms apart; who goes in as the slot frees three times. */
   function served(order: Order, standingMs: number): number[] {
-    const { clock, crowd, enter, teach } = underTest({ slots: 1, lineMs: Infinity, waitMs: 10_000, order });
+    const { clock, crowd, enter, teach } = underTest({ slots: 1, lineMs: Infinity, waitMs: Infinity, order });
     teach(10);
     let [running] = crowd(1);
     const waiters = [0, 1, 2].map(() => {
@@ -160,14 +160,58 @@ describe("the order", () => {
     ["fifo", 5000, [0, 1, 2]],
     ["lifo", 0, [2, 1, 0]],
     ["adaptive", 0, [0, 1, 2]],
-    ["adaptive", 97, [0, 1, 2]],
-    ["adaptive", 98, [2, 1, 0]],
+    ["adaptive", 98, [0, 1, 2]],
+    ["adaptive", 99, [2, 1, 0]],
   ])("%s, after the line has stood for %s ms and a little more, serves %j", (order, standingMs, expected) => {
     expect(served(order, standingMs)).toEqual(expected);
   });
 
+  it.each([
+    ["keeps to who came first, while the line holds all who come", false, 150, ["in", "waiting"]],
+    ["keeps to who came first in a short burst that it does not hold", true, 90, ["in", "waiting"]],
+    ["serves who came last, when the line has stood and did not hold somebody", true, 150, ["waiting", "in"]],
+  ])("%s, in adaptive order", (_title, isRefused, standingMs, expected) => {
+    const { clock, crowd, enter, teach } = underTest({ slots: 1, lineMs: 1000, lineItems: 2, waitMs: 1000 });
+    teach(20);
+    const [running] = crowd(1);
+    const waiters = [enter(), enter()];
+    if (isRefused) expect(enter().fate).toBe("line_full");
+    clock.advance(standingMs);
+    running?.release();
+    clock.settle();
+    expect(fates(waiters)).toEqual(expected);
+  });
+
+  it("takes who had to leave the line for one whom it did not hold", () => {
+    const { clock, crowd, enter, teach, stats } = underTest({ slots: 1, lineMs: 1000, waitMs: 150 });
+    teach(10);
+    crowd(1);
+    enter();
+    clock.advance(100);
+    enter();
+    clock.advance(49);
+    expect(stats().newestFirst).toBe(false);
+    clock.advance(1);
+    expect(stats()).toMatchObject({ newestFirst: true, waiting: 1, shed: { waited_too_long: 1 } });
+  });
+
+  it("forgets, once the line has been empty, that it did not hold somebody", () => {
+    const { clock, crowd, enter, teach, stats } = underTest({ slots: 1, lineMs: 1000, lineItems: 1, waitMs: 1000 });
+    teach(20);
+    for (const isFull of [true, false]) {
+      const [running] = crowd(1);
+      const waiter = enter();
+      if (isFull) enter();
+      clock.advance(150);
+      expect(stats().newestFirst).toBe(isFull);
+      running?.release();
+      clock.settle();
+      waiter.release();
+    }
+  });
+
   it("goes back to who came first once the line has been empty", () => {
-    const { clock, crowd, enter, teach, stats } = underTest({ slots: 1, lineMs: Infinity, waitMs: 1000 });
+    const { clock, crowd, enter, teach, stats } = underTest({ slots: 1, lineMs: Infinity, waitMs: Infinity });
     teach(10);
     const [running] = crowd(1);
     const waiter = enter();
@@ -193,7 +237,7 @@ describe("the order", () => {
   it("keeps the line short while adaptive serves who came last: a round of work, or 20 ms of it", () => {
     const { clock, controller, crowd, teach, stats } = underTest({ slots: 8, lineMs: 200, order: "adaptive" });
     teach(100);
-    crowd(24);
+    crowd(25);
     expect(stats()).toMatchObject({ lineCapacity: 16, newestFirst: false });
     clock.advance(200);
     expect(stats()).toMatchObject({ lineCapacity: 8, newestFirst: true });
@@ -201,9 +245,9 @@ describe("the order", () => {
     expect(stats().waiting).toBe(8);
     controller.tune({ lineMs: 50 });
     expect(stats().lineCapacity).toBe(4);
-    const quick = underTest({ slots: 1, lineMs: 200, guessMs: 2, order: "adaptive", waitMs: 1000 });
+    const quick = underTest({ slots: 1, lineMs: Infinity, guessMs: 2, order: "adaptive", waitMs: Infinity });
     quick.crowd(2);
-    quick.clock.advance(100);
+    quick.clock.advance(101);
     expect(quick.stats()).toMatchObject({ lineCapacity: 10, newestFirst: true });
   });
 });

@@ -67,7 +67,7 @@ export class Controller implements PermitOwner, WaiterOwner {
     if (verdict === "start") return this.#start(ask, answer, nowMs);
     if (verdict === "wait" && this.#makeRoom(ask, nowMs)) return this.#join(ask, answer, nowMs);
     if (verdict === "in") hand(answer, this.#letIn(ask, nowMs));
-    else answer(this.#shed(verdict === "wait" ? "line_full" : verdict, ask, nowMs));
+    else answer(verdict === "wait" ? this.#lineFull(ask, nowMs) : this.#shed(verdict, ask, nowMs));
     return undefined;
   }
 
@@ -84,7 +84,7 @@ export class Controller implements PermitOwner, WaiterOwner {
     const isNewestFirst = this.#room.newestFirst(nowMs);
     const capacity = this.#room.capacity(isNewestFirst);
     const waits = this.#room.mayWait(ask.cost, capacity) || this.#room.makesRoom(isNewestFirst, capacity);
-    return waits ? undefined : this.#shed("line_full", ask, nowMs);
+    return waits ? undefined : this.#lineFull(ask, nowMs);
   }
 
   /** One who leaves gets no answer. */
@@ -249,6 +249,7 @@ export class Controller implements PermitOwner, WaiterOwner {
   #expire(): void {
     const nowMs = this.nowMs();
     for (let due = this.#line.takeDue(nowMs); due !== undefined; due = this.#line.takeDue(nowMs)) {
+      this.#room.noteRefusal();
       const isHopeless = due.dueMs < due.arrivedMs + this.#room.settings.waitMs;
       this.#tell(due, this.#shed(isHopeless ? "deadline" : "waited_too_long", due.ask, nowMs));
     }
@@ -257,7 +258,13 @@ export class Controller implements PermitOwner, WaiterOwner {
 
   #turnAway(waiter: Waiter, reason: ShedReason, nowMs: number): void {
     this.#line.remove(waiter);
+    this.#room.noteRefusal();
     this.#tell(waiter, this.#shed(reason, waiter.ask, nowMs));
+  }
+
+  #lineFull(ask: Ask, nowMs: number): Shed {
+    this.#room.noteRefusal();
+    return this.#shed("line_full", ask, nowMs);
   }
 
   /** After each change of the line. */

@@ -1,6 +1,6 @@
 /**
  * Who goes in next. `"fifo"`: who came first. `"lifo"`: who came last, whose caller is the most likely to still wait.
- * `"adaptive"`: who came first, until the line has not been empty for a while, then who came last until it is.
+ * `"adaptive"`: who came first, while the line holds all who come; when it no longer does, who came last until it is empty.
  */
 export type Order = "fifo" | "lifo" | "adaptive";
 
@@ -10,21 +10,36 @@ const INTERVAL_WORKS = 2;
 /** The line while the service is overloaded: one round of work, so that slots that free together all find a taker. */
 const LEAST_OVERLOADED_LINE_MS = 20;
 
-/** Decides between first and last by how long the line has been standing. It is told what time it is. */
+/** Decides between first and last by how long the line has been standing, and whether it held. It is told what time it is. */
 export class LineOrder {
   #standingSinceMs: number | undefined;
+  #hasHeld = true;
 
   /** Tells whether anybody is in the line, at each change of that. */
   note(isEmpty: boolean, nowMs: number): void {
     if (isEmpty) this.#standingSinceMs = undefined;
-    else this.#standingSinceMs ??= nowMs;
+    else if (this.#standingSinceMs === undefined) {
+      this.#standingSinceMs = nowMs;
+      this.#hasHeld = true;
+    }
   }
 
-  /** Whether the one who came last goes first. @param workMs how long a slot is held. */
-  newestFirst(order: Order, nowMs: number, workMs: number): boolean {
+  /** Tells that somebody found no place, or had to leave it. */
+  noteRefusal(): void {
+    this.#hasHeld = false;
+  }
+
+  /**
+   * Whether the one who came last goes first.
+   * @param workMs how long a slot is held.
+   * @param endlessMs how long the one who came first has waited, where the line has no end in time; else 0.
+   */
+  newestFirst(order: Order, nowMs: number, workMs: number, endlessMs: number): boolean {
     if (order !== "adaptive") return order === "lifo";
     if (this.#standingSinceMs === undefined) return false;
-    return nowMs - this.#standingSinceMs >= Math.max(LEAST_INTERVAL_MS, INTERVAL_WORKS * workMs);
+    const intervalMs = Math.max(LEAST_INTERVAL_MS, INTERVAL_WORKS * workMs);
+    if (nowMs - this.#standingSinceMs < intervalMs) return false;
+    return !this.#hasHeld || endlessMs > intervalMs;
   }
 }
 

@@ -32,8 +32,17 @@ export class Room {
     this.#order.note(this.#line.items === 0, nowMs);
   }
 
+  /** Tells that somebody found no place in the line, or had to leave it. */
+  noteRefusal(): void {
+    this.#order.noteRefusal();
+  }
+
   newestFirst(nowMs: number): boolean {
-    return this.#order.newestFirst(this.settings.order, nowMs, this.#hold.ms);
+    const { order, lineMs, waitMs } = this.settings;
+    // Where a wait has an end in time, those who reach it say when the line does not hold.
+    const isEndless = lineMs === Number.POSITIVE_INFINITY && waitMs === Number.POSITIVE_INFINITY;
+    const endlessMs = isEndless ? nowMs - (this.#line.oldest?.arrivedMs ?? nowMs) : 0;
+    return this.#order.newestFirst(order, nowMs, this.#hold.ms, endlessMs);
   }
 
   /** Work in front of a request, and itself, beyond the slots: 0 or less means that it need not wait. */
