@@ -1,8 +1,9 @@
 -- Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep.
 --
--- @arity head=1 bucket=3 lease=7
+-- @arity head=1 bucket=2
 -- KEYS: one per bucket, all in one slot.
--- ARGV: the policies as in take.lua, then per bucket the number of its policy, from 1, and the tokens: above 0 to give back.
+-- ARGV[1]: a JSON array: the policies as in take.lua, then per bucket the number of its policy, from 1, and the tokens: above 0
+--          to give back.
 -- Returns: the server's time in us; per bucket what take.lua returns.
 -- Writes: every readable bucket, with the expiry of take.lua.
 
@@ -19,15 +20,16 @@
 -- @include lib/report
 
 local now_us = server_time_us()
-local policies, slot = read_policies(ARGV)
+local argv = cjson.decode(ARGV[1])
+local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy, tokens = policies[ARGV[slot] + 0], ARGV[slot + 1] + 0
+  local policy, tokens = policies[argv[slot]], argv[slot + 1]
   slot = slot + 2
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if is_foreign(KEYS[i], values[i]) then
-    n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], values[i], now_us, policy)
     if window then
@@ -35,7 +37,7 @@ for i = 1, #KEYS do
       n = reply_window(reply, n, KEYS[i], policy, window)
       write_window(KEYS[i], now_us, policy, window)
     else
-      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+      n = reply_fault(reply, n, fault_of(values[i]))
     end
   else
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
@@ -49,9 +51,9 @@ for i = 1, #KEYS do
       end
       write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
         newer_id, newer_death_us, demand)
-      n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
     else
-      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+      n = reply_fault(reply, n, fault_of(values[i]))
     end
   end
 end

@@ -1,8 +1,8 @@
 -- Reads buckets as they stand now.
 --
--- @arity head=1 bucket=3 lease=7
+-- @arity head=1 bucket=2
 -- KEYS: one per bucket, all in one slot.
--- ARGV: the policies as in take.lua, then per bucket the number of its policy, from 1.
+-- ARGV[1]: a JSON array: the policies as in take.lua, then per bucket the number of its policy, from 1.
 -- Returns: the server's time in us; per bucket what take.lua returns.
 -- Writes: nothing.
 
@@ -15,29 +15,30 @@
 -- @include lib/report
 
 local now_us = server_time_us()
-local policies, slot = read_policies(ARGV)
+local argv = cjson.decode(ARGV[1])
+local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy = policies[ARGV[slot] + 0]
+  local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if is_foreign(KEYS[i], values[i]) then
-    n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], values[i], now_us, policy)
     if window then
       n = reply_window(reply, n, KEYS[i], policy, window)
     else
-      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+      n = reply_fault(reply, n, fault_of(values[i]))
     end
   else
     local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
       read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
     else
-      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+      n = reply_fault(reply, n, fault_of(values[i]))
     end
   end
 end

@@ -1,9 +1,9 @@
 -- Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that
 -- cannot be read is replaced.
 --
--- @arity head=1 bucket=3 lease=7
+-- @arity head=1 bucket=2
 -- KEYS: one per bucket, all in one slot.
--- ARGV: the policies as in take.lua, then per bucket the number of its policy, from 1.
+-- ARGV[1]: a JSON array: the policies as in take.lua, then per bucket the number of its policy, from 1.
 -- Returns: the server's time in us; per bucket what take.lua returns.
 -- Writes: every bucket, with the expiry of take.lua.
 
@@ -19,11 +19,12 @@
 -- @include lib/report
 
 local now_us = server_time_us()
-local policies, slot = read_policies(ARGV)
+local argv = cjson.decode(ARGV[1])
+local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy = policies[ARGV[slot] + 0]
+  local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if policy[1] ~= 't' then
@@ -40,7 +41,7 @@ for i = 1, #KEYS do
     local level = math.max(0, (burst - older - newer) * scale)
     write_token_bucket(KEYS[i], now_us, scale, level, time_us, full_us, older, older_id, older_death_us, newer,
       newer_id, newer_death_us, demand)
-    n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+    n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
   end
 end
 return reply

@@ -1,143 +1,304 @@
 -- Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases
 -- what is wished for, in one atomic step on the server's clock. A refused ask takes nothing.
 --
--- @arity head=1 bucket=3 lease=7 run=1
+-- @arity head=1 bucket=2 run=1
 -- KEYS: one per bucket, all in one slot.
--- ARGV: the number of policies, then per policy five: kind and its numbers
---         't' token bucket: units per token, units per tick, tick in us, burst in tokens
---         'f' fixed window: limit, period in us, 1 when aligned to the clock or 0, 0
---         'c' sliding window counter, 'l' sliding window log: limit, period in us, 0, 0
+-- ARGV[1]: a JSON array: the number of policies, then per policy five: kind and its numbers
+--         "t" token bucket: units per token, units per tick, tick in us, burst in tokens
+--         "f" fixed window: limit, period in us, 1 when aligned to the clock or 0, 0
+--         "c" sliding window counter, "l" sliding window log: limit, period in us, 0, 0
 --       per bucket: the number of its policy, from 1; as a negative number when a lease report follows it:
 --         wish in tokens, life in us, demand in tokens, weight in tokens, the number of settlements, and per settlement
 --         lease id, tokens settled, tokens returned of these
 --       per run of equal asks: how many, the number of charges, and per charge the bucket's number, from 1, and the cost
---       The commonest call, one token bucket without a report and one run, is written shorter:
---         's', units per token, units per tick, tick in us, burst in tokens, how many asks, the cost of each
---       So is the next commonest, several such buckets of one policy with a run each, all of one cost:
---         'm', the same four, the cost of each ask, how many asks: one number for all buckets, or one for each
--- Returns: the server's time in us; per bucket flag, a, b; per run how many of its asks were served, the first ones.
---         flag 0: token bucket: level in units, its time in us; fixed window: used, start in us; sliding window counter: tokens
---           and start in us of the current window, then tokens of the previous one; sliding window log: used, how many entries,
---           then time in us and tokens of each, the tokens below 0 where several entries are gathered in one
---         flag 1: token bucket with escrow: the same, then tokens and death in us of the older and of the newer escrow,
---           and lease id, tokens leased, 1 when contended or 0
---         flag -1: the bucket cannot be read: a is 1 for another type, 2 for an unknown value
---       An 'm' call whose buckets are all of flag 0 with the server's time as theirs, and whose runs were all served alike, is
---         answered shorter: the server's time, how many of each run's asks were served, and the level of each bucket, or one
---         level if it is that of all
+--       Calls about token buckets with a tick of 1 us have shorter forms, which open with a letter. A policy P is then units per
+--       token, units per us, burst in tokens.
+--         "s" one bucket without a report and one run: P, the cost of each ask, how many asks
+--         "m" several such buckets of one policy, each with a run: the same, but how many asks for each, unless all are alike
+--         "r" one run on each of the buckets, of one cost, or no run; no reports, or one on each bucket, alike but for wish and
+--             settlements: life in us or 0 without reports, how many asks or -1 without a run, the cost of each; with reports
+--             demand, weight; per bucket: P; with reports wish, the number of settlements, three numbers for each
+-- Returns: integers: the server's time in us; per bucket two or more; per run how many of its asks were served, the first ones.
+--         A token bucket: its flag, its level in units, then what the flag is the sum of:
+--           1 the time of the level in us; else it is the server's time
+--           2 tokens of the older escrow, and when it dies in us
+--           4 the same of the newer one; else it is the lease that was just granted, with its whole life, or empty
+--           8 tokens of the lease that was just granted
+--          16 its id; else it is the server's time
+--          32 nothing more: the bucket is contended
+--         A window: 0, then fixed: used, start in us; sliding counter: tokens and start in us of the current window, tokens of
+--           the previous one; sliding log: used, how many entries, then time in us and tokens of each, the tokens below 0 where
+--           several entries are gathered in one
+--         A bucket that cannot be read: -1, then 1 for another type, 2 for an unknown value
+--         As many runs as buckets, all of flag 0, of each run as many served: the server's time, how many were served, and the
+--           level of each bucket, or one level if it is that of all
 -- Writes: every readable bucket, also when refused; expires when it would be as if unused, 1 to 2 ms rounded up.
 
--- The commonest call of all is one straight line, so that a bucket without escrow pays for nothing it does not use. Whatever
--- is unusual about the value is left to the lines below.
+-- The short forms come first, in one straight line each, so that the commonest calls pay for nothing they do not use. What is
+-- unusual about a value is left to the lines below them, before anything is written.
+-- `x - x % 1` is the floor of x and `x + -x % 1` its ceiling, for a third of what a call of math.floor costs.
+local given = cjson.decode(ARGV[1])
+local letter = given[1]
 local time = redis.call('TIME')
 local call_us = time[1] * 1000000 + time[2]
-local is_short = ARGV[1] == 's'
-if is_short then
+
+if letter == 's' then
   local value = redis.pcall('GET', KEYS[1])
   if not value or #value == 33 then
-    local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-    local capacity = ARGV[5] * units_per_token
-    local full_us = math.ceil(capacity / units_per_tick) * tick_us
-    local form, level, time_us, scale, longest_us = 1, capacity, call_us, units_per_token, full_us
-    if value then form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value) end
-    if form == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+    local units_per_token, units_per_us = given[2], given[3]
+    local capacity = given[4] * units_per_token
+    local full_us = capacity / units_per_us
+    full_us = full_us + -full_us % 1
+    local byte, level, time_us, scale, longest_us = 1, capacity, call_us, units_per_token, full_us
+    if value then byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value) end
+    if byte == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
       and longest_us >= 0 and longest_us <= 1e300 then
       if longest_us > full_us then full_us = longest_us end
-      local ticks = math.floor((call_us - time_us) / tick_us)
-      level = level + units_per_tick * ticks
-      if level >= capacity then level, time_us = capacity, call_us else time_us = time_us + ticks * tick_us end
-      local served, cost_units = ARGV[6] + 0, ARGV[7] * units_per_token
+      level = level + units_per_us * (call_us - time_us)
+      if level > capacity then level = capacity end
+      local cost_units, served = given[5] * units_per_token, given[6]
       if cost_units > 0 then
-        local most = math.floor(level / cost_units)
+        local most = level / cost_units
+        most = most - most % 1
         if most < 0 then most = 0 end
         if most < served then served = most end
         level = level - served * cost_units
       end
-      local expiry_us = full_us
-      if level < 0 then expiry_us = 2 * full_us end
-      local expiry_ms = math.ceil(expiry_us / 1000) + 1
+      local expiry_ms = full_us / 1000
+      if level < 0 then expiry_ms = 2 * full_us / 1000 end
+      expiry_ms = expiry_ms + -expiry_ms % 1 + 1
       if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
-      redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX', expiry_ms)
-      return { call_us, 0, level, time_us, served }
+      redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, call_us, units_per_token, full_us), 'PX', expiry_ms)
+      return { call_us, served, level }
     end
   end
 end
 
--- The same for several keys in one call. What is written is worked out once for all keys that nobody has used.
-local is_many = ARGV[1] == 'm'
-if is_many then
-  local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-  local capacity, cost_units = ARGV[5] * units_per_token, ARGV[6] * units_per_token
-  local shortest_us = math.ceil(capacity / units_per_tick) * tick_us
-  local key_count, asks = #KEYS, ARGV[7] + 0
-  local values = redis.call('MGET', unpack(KEYS))
-  local levels, times, longest, usual = {}, {}, {}, true
+-- What is written is worked out once for all keys that nobody has used.
+if letter == 'm' then
+  local units_per_token, units_per_us = given[2], given[3]
+  local capacity, cost_units, asks = given[4] * units_per_token, given[5] * units_per_token, given[6]
+  local shortest_us = math.ceil(capacity / units_per_us)
+  local key_count, values = #KEYS, redis.call('MGET', unpack(KEYS))
+  local levels, longest, usual = {}, {}, true
   for i = 1, key_count do
     local value = values[i]
     if value then
-      local form, level, time_us, scale, longest_us
       usual = #value == 33
       if not usual then break end
-      form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
-      usual = form == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+      local byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+      usual = byte == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
         and longest_us >= 0 and longest_us <= 1e300
       if not usual then break end
       if longest_us < shortest_us then longest_us = shortest_us end
-      local ticks = math.floor((call_us - time_us) / tick_us)
-      level = level + units_per_tick * ticks
-      if level >= capacity then level, time_us = capacity, call_us else time_us = time_us + ticks * tick_us end
-      levels[i], times[i], longest[i] = level, time_us, longest_us
+      level = level + units_per_us * (call_us - time_us)
+      if level > capacity then level = capacity end
+      levels[i], longest[i] = level, longest_us
     end
   end
   if usual then
-    local is_flat, is_same = true, true
+    local is_alike, is_same, last_us, last_ms = true, true, 0, 0
     local new_asks, new_served, new_level, new_value, new_ms
     for i = 1, key_count do
-      local flag, level, time_us, served = 0, levels[i], times[i], asks
-      if ARGV[8] then served = ARGV[6 + i] + 0 end
+      local level, served, fault = levels[i], given[7] and given[5 + i] or asks, false
       if level then
         if cost_units > 0 then
-          local most = math.floor(level / cost_units)
+          local most = level / cost_units
+          most = most - most % 1
           if most < 0 then most = 0 end
           if most < served then served = most end
           level = level - served * cost_units
         end
         local expiry_us = longest[i]
         if level < 0 then expiry_us = 2 * expiry_us end
-        local expiry_ms = math.ceil(expiry_us / 1000) + 1
-        if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
-        redis.call('SET', KEYS[i], struct.pack('<Bdddd', 1, level, time_us, units_per_token, longest[i]), 'PX',
-          expiry_ms)
+        if expiry_us ~= last_us then
+          -- As text: a number is written out anew by each command.
+          last_us, last_ms = expiry_us, string.format('%.0f', math.min(math.ceil(expiry_us / 1000) + 1, 3153600000000))
+        end
+        redis.call('SET', KEYS[i], struct.pack('<Bdddd', 1, level, call_us, units_per_token, longest[i]), 'PX', last_ms)
       else
         if served ~= new_asks then
           new_asks, new_served = served, served
-          if cost_units > 0 then
-            local most = math.floor(capacity / cost_units)
-            if most < new_served then new_served = most end
-          end
+          if cost_units > 0 then new_served = math.min(served, math.floor(capacity / cost_units)) end
           new_level = capacity - new_served * cost_units
           new_value = struct.pack('<Bdddd', 1, new_level, call_us, units_per_token, shortest_us)
-          new_ms = math.ceil(shortest_us / 1000) + 1
-          if new_ms > 3153600000000 then new_ms = 3153600000000 end
+          new_ms = string.format('%.0f', math.min(math.ceil(shortest_us / 1000) + 1, 3153600000000))
         end
-        level, time_us, served = new_level, call_us, new_served
+        level, served = new_level, new_served
         -- With GET, it fails for a key of another type, which MGET gives as nothing, and leaves it as it is.
-        if redis.pcall('SET', KEYS[i], new_value, 'PX', new_ms, 'GET') then
-          flag, level, time_us, served = -1, 1, 0, 0
-        end
+        if redis.pcall('SET', KEYS[i], new_value, 'PX', new_ms, 'GET') then level, served, fault = 1, 0, true end
       end
-      longest[i], levels[i], times[i], values[i] = flag, level, time_us, served
-      if flag ~= 0 or time_us ~= call_us or served ~= values[1] then is_flat = false end
+      longest[i], levels[i], values[i] = fault, level, served
+      if fault or served ~= values[1] then is_alike = false end
       if level ~= levels[1] then is_same = false end
     end
-    if is_flat and is_same then return { call_us, values[1], levels[1] } end
-    if is_flat then return { call_us, values[1], unpack(levels) } end
-    local reply, n = { call_us }, 1
-    for i = 1, key_count do
-      reply[n + 1], reply[n + 2], reply[n + 3] = longest[i], levels[i], times[i]
-      n = n + 3
+    if is_alike and is_same then return { call_us, values[1], levels[1] } end
+    if is_alike then return { call_us, values[1], unpack(levels) } end
+    local reply = { call_us }
+    for i = 1, key_count do reply[2 * i], reply[2 * i + 1] = longest[i] and -1 or 0, levels[i] end
+    for i = 1, key_count do reply[2 * key_count + 1 + i] = values[i] end
+    return reply
+  end
+end
+
+-- Each bucket is worked out as if all asks were served. Where they are not, one bucket alone is served in part here, and
+-- several are left to the lines below.
+if letter == 'r' then
+  local life_us, asks, cost, slot, key_count = given[2], given[3], given[4], 5, #KEYS
+  local reply, n, served, usual = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1, asks, true
+  local recent, weight, writes
+  if life_us > 0 then recent, weight, slot = given[5], given[6], 7 end
+  if key_count > 1 then writes = { 0, 0, 0, 0 } end
+  if served < 0 then served = 0 end
+  for i = 1, key_count do
+    local value, units_per_token, units_per_us, burst =
+      redis.pcall('GET', KEYS[i]), given[slot], given[slot + 1], given[slot + 2]
+    slot = slot + 3
+    local capacity = burst * units_per_token
+    local full_us = capacity / units_per_us
+    full_us = full_us + -full_us % 1
+    local level, time_us = capacity, call_us
+    local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+    if value then
+      local byte, scale, longest_us
+      if #value == 89 then
+        byte, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us,
+          demand = struct.unpack('<Bddddddddddd', value)
+        usual = byte == 2 and older >= 0 and newer >= 0 and older + newer <= 9007199254740992 and older_id >= 0
+          and newer_id >= 0 and older_id + newer_id <= 9007199254740992 and older_death_us >= 0 and newer_death_us >= 0
+          and older_death_us + newer_death_us <= 9007199254740992 and (older == 0 or older_death_us > call_us)
+          and (newer == 0 or newer_death_us > call_us) and demand >= 0 and demand <= 1e300
+      elseif #value == 33 then
+        byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+        usual = byte == 1
+      else
+        usual = false
+      end
+      usual = usual and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+        and longest_us >= 0 and longest_us <= 1e300
+      if not usual then break end
+      if longest_us > full_us then full_us = longest_us end
     end
-    for i = 1, key_count do reply[n + i] = values[i] end
+    local quiet_us, ceiling = call_us - time_us, (burst - older - newer) * units_per_token
+    if ceiling < 0 then ceiling = 0 end
+    level = level + units_per_us * quiet_us
+    if level > ceiling then level = ceiling end
+    local wish, left, contended, share = 0, 0, false, 1
+    if life_us > 0 then
+      local step, last = life_us / (life_us + quiet_us / 4), slot + 1 + 3 * given[slot + 1]
+      wish, demand = given[slot], demand * step * step * step * step + recent
+      for s = slot + 2, last, 3 do
+        local id, closed, returned = given[s], given[s + 1], given[s + 2]
+        if older_id == id and older > 0 then
+          if closed > older then closed = older end
+          older = older - closed
+        elseif newer_id == id and newer > 0 then
+          if closed > newer then closed = newer end
+          newer = newer - closed
+        else
+          closed = 0
+        end
+        if returned > closed then returned = closed end
+        if returned > 0 then
+          level, ceiling = level + returned * units_per_token, (burst - older - newer) * units_per_token
+          if ceiling < 0 then ceiling = 0 end
+          if level > ceiling then level = ceiling end
+        end
+      end
+      slot = last + 1
+      if demand > weight then share = weight / demand end
+      local per_us = units_per_us / units_per_token
+      if demand > 0.9 * per_us * life_us then
+        local hold_us, tokens = life_us / 4, level / units_per_token
+        if burst / (4 * per_us) < hold_us then hold_us = burst / (4 * per_us) end
+        contended = tokens < burst / 2 and tokens < 2 * per_us * hold_us + 2
+        if contended then
+          left = tokens
+          if share < 0.5 then left = 2 * share * tokens end
+          left = left - left % 1
+        end
+      end
+    end
+    if cost > 0 then
+      local most = level / (cost * units_per_token)
+      most = most - most % 1
+      if contended then
+        local fair = left / cost
+        fair = fair - fair % 1
+        if fair < 1 then fair = 1 end
+        if fair < most then most = fair end
+      end
+      if most < served then
+        usual, served = key_count == 1, most
+        if not usual then break end
+        if served < 0 then served = 0 end
+      end
+      level = level - served * cost * units_per_token
+    end
+    local tokens = 0
+    if wish > 0 and served >= asks then
+      local most, shelf = left - served * cost, level / units_per_token
+      if not contended then most = share * shelf / 2 elseif shelf < most then most = shelf end
+      if most > wish then most = wish end
+      if most >= 1 then
+        tokens = most - most % 1
+        if older == 0 or newer == 0 then
+          local id = older_id
+          if newer_id > id then id = newer_id end
+          id = id + 1
+          if call_us > id then id = call_us end
+          if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
+          newer, newer_id, newer_death_us = 0, id, 0
+        end
+        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
+        if call_us + life_us > newer_death_us then newer_death_us = call_us + life_us end
+        newer, level = newer + tokens, level - tokens * units_per_token
+      end
+    end
+    local expiry_ms, escrow_us = full_us, 0
+    if level < 0 then expiry_ms = expiry_ms + full_us end
+    if older > 0 then escrow_us = older_death_us - call_us end
+    if newer > 0 and newer_death_us - call_us > escrow_us then escrow_us = newer_death_us - call_us end
+    expiry_ms = (expiry_ms + escrow_us) / 1000
+    expiry_ms = expiry_ms + -expiry_ms % 1 + 1
+    if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
+    if newer_id == 0 and demand == 0 then
+      value = struct.pack('<Bdddd', 1, level, call_us, units_per_token, full_us)
+    else
+      value = struct.pack('<Bddddddddddd', 2, level, call_us, units_per_token, full_us, older, older_id, older_death_us,
+        newer, newer_id, newer_death_us, demand)
+    end
+    if writes then
+      writes[2 * i - 1], writes[2 * i] = value, expiry_ms
+    else
+      redis.call('SET', KEYS[i], value, 'PX', expiry_ms)
+    end
+    local flag, first = 0, n + 1
+    n = n + 2
+    reply[n] = level
+    if older > 0 then
+      flag, n = 2, n + 2
+      reply[n - 1], reply[n] = older, older_death_us
+    end
+    if newer > 0 and (newer ~= tokens or newer_death_us ~= call_us + life_us) then
+      flag, n = flag + 4, n + 2
+      reply[n - 1], reply[n] = newer, newer_death_us
+    end
+    if tokens > 0 then
+      flag, n = flag + 8, n + 1
+      reply[n] = tokens
+      if newer_id ~= call_us then
+        flag, n = flag + 16, n + 1
+        reply[n] = newer_id
+      end
+    end
+    if contended then flag = flag + 32 end
+    reply[first] = flag
+  end
+  if usual then
+    for i = 1, writes and key_count or 0 do redis.call('SET', KEYS[i], writes[2 * i - 1], 'PX', writes[2 * i]) end
+    if asks >= 0 then reply[n + 1], n = served, n + 1 end
+    reply[n + 1] = nil
     return reply
   end
 end
@@ -145,48 +306,30 @@ end
 -- @include lib/refill
 -- @include lib/expiry
 -- @include lib/arguments
+-- @include lib/long-form
 -- @include lib/fault
 -- @include lib/token-bucket
 -- @include lib/write-token-bucket
 -- @include lib/windows
 -- @include lib/write-windows
 -- @include lib/lease
+-- @include lib/serve-run
+-- @include lib/report
 
--- A short form, written out: a bucket of it has an escrow, or is unusual in another way, or cannot be read.
-local argv = ARGV
-if is_short then
-  argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5], '1', ARGV[6], '1', '1', ARGV[7] }
-elseif is_many then
-  argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5] }
-  local bucket_count = #KEYS
-  for i = 1, bucket_count do
-    local run = 3 + 4 * i + bucket_count
-    argv[6 + i], argv[run], argv[run + 1], argv[run + 2], argv[run + 3] = '1', ARGV[6 + i] or ARGV[7], '1', i, ARGV[6]
-  end
-end
-
--- Slots of a bucket's table.
-local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
-  1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
--- Of a window's, beside what is left and whether an ask was refused: what is charged, and of a log's the costs refused.
-local USED, COSTS = 4, 5
-
+local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local argument_count, key_count = #argv, #KEYS
 local buckets, policy_of = {}, {}
 
 for i = 1, key_count do
-  local number = argv[slot] + 0
+  local number = argv[slot]
   slot = slot + 1
   local reported = number < 0
-  local policy, value = policies[reported and -number or number], values[i]
+  local policy = policies[reported and -number or number]
   policy_of[i] = policy
-  if value == nil then
-    value = value_of(KEYS[i], policy)
-    values[i] = value
-  end
+  if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
+  local value = values[i]
   if is_foreign(KEYS[i], value) then
     buckets[i] = false
   elseif policy[1] ~= 't' then
@@ -198,17 +341,17 @@ for i = 1, key_count do
     if not level then
       buckets[i] = false
     elseif reported then
-      local life_us = argv[slot + 1] + 0
+      local life_us = argv[slot + 1]
       local step = life_us / (life_us + quiet_us / 4)
       demand = demand * step * step * step * step + argv[slot + 2]
       for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do
-        level, older, newer = settled_lease(argv[s] + 0, argv[s + 1] + 0, argv[s + 2] + 0, level, older, older_id,
+        level, older, newer = settled_lease(argv[s], argv[s + 1], argv[s + 2], level, older, older_id,
           newer, newer_id, units_per_token, burst)
       end
       local left, contended, share =
-        budget_of(level, demand, argv[slot + 3] + 0, life_us, units_per_token, policy[3], policy[4], burst)
+        budget_of(level, demand, argv[slot + 3], life_us, units_per_token, policy[3], policy[4], burst)
       buckets[i] = { left, false, level, time_us, full_us, older, older_id, older_death_us, newer, newer_id,
-        newer_death_us, demand, argv[slot] + 0, life_us, contended, share, false }
+        newer_death_us, demand, argv[slot], life_us, contended, share, false }
     else
       buckets[i] = { math.huge, false, level, time_us, full_us, older, older_id, older_death_us, newer,
         newer_id, newer_death_us, demand }
@@ -219,91 +362,36 @@ end
 
 local served, run = { 0 }, 0
 while slot <= argument_count do
-  local count, first_charge = argv[slot] + 0, slot + 2
-  slot = first_charge + 2 * argv[slot + 1]
+  local first, last = slot + 2, slot + 1 + 2 * argv[slot + 1]
   run = run + 1
-  -- Of equal asks as many are served as each of their buckets has room for, in one step whatever their number. The first ask
-  -- on a bucket is served where it fits, though it be more than a contended bucket has for this call.
-  local done = count
-  for c = first_charge, slot - 2, 2 do
-    local i, cost = argv[c] + 0, argv[c + 1] + 0
-    local b = buckets[i]
-    if not b then
-      done = 0
-    elseif cost > 0 then
-      local policy, most = policy_of[i], floor(b[LEFT] / cost)
-      if policy[1] == 't' then
-        local on_shelf = floor(b[LEVEL] / (cost * policy[2]))
-        if most < 1 and not b[ASKED] then most = 1 end
-        if on_shelf < most then most = on_shelf end
-      end
-      if most < done then done = most end
-    end
-  end
-  if done < 0 then done = 0 end
-  for c = first_charge, slot - 2, 2 do
-    local i, cost = argv[c] + 0, argv[c + 1] + 0
-    local b, policy = buckets[i], policy_of[i]
-    if b then
-      if done < count then
-        b[REFUSED] = true
-        if policy[1] == 'l' then
-          b[COSTS] = b[COSTS] or {}
-          b[COSTS][#b[COSTS] + 1] = cost
-        end
-      end
-      if b[WISH] and count > 0 and cost > 0 then b[ASKED] = true end
-      local charged = done * cost
-      b[LEFT] = b[LEFT] - charged
-      if policy[1] == 't' then b[LEVEL] = b[LEVEL] - charged * policy[2] else b[USED] = b[USED] + charged end
-    end
-  end
-  served[run] = done
+  served[run] = serve_run(argv, argv[slot], first, last, buckets, policy_of)
+  slot = last + 1
 end
 
--- Long enough for two leased buckets without growing; it ends where the last slot is set to nothing.
-local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
+local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1
 for i = 1, key_count do
   local b, policy = buckets[i], policy_of[i]
   if not b then
-    reply[n + 1], reply[n + 2], reply[n + 3] = -1, fault_of(values[i]), 0
-    n = n + 3
+    n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     charge_window(KEYS[i], call_us, policy, b)
     n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
     write_window(KEYS[i], call_us, policy, b)
   else
-    local level, older, older_death_us, newer, newer_id, newer_death_us =
-      b[LEVEL], b[OLDER], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
-    local older_id, tokens, id, wish = b[OLDER_ID], 0, 0, b[WISH]
-    if wish and wish > 0 and not b[REFUSED] then
-      local units_per_token = policy[2]
-      local most = b[SHARE] * (level / units_per_token) / 2
-      if b[CONTENDED] == 1 then most = min(b[LEFT], level / units_per_token) end
-      tokens = max(0, min(wish, floor(most)))
-      if tokens > 0 then
-        if older == 0 or newer == 0 then
-          local last_id = max(older_id, newer_id)
-          if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
-          newer, newer_id, newer_death_us = 0, max(call_us, last_id + 1), 0
-        end
-        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
-        if call_us + b[LIFE_US] > newer_death_us then newer_death_us = call_us + b[LIFE_US] end
-        newer, level, id = newer + tokens, level - tokens * units_per_token, newer_id
-      end
+    local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
+      b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
+    local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
+    if b[WISH] and not b[REFUSED] then
+      tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
+    end
+    if tokens > 0 then
+      level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
+        granted_lease(tokens, life_us, call_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
     end
     write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id, older_death_us,
       newer, newer_id, newer_death_us, b[DEMAND])
-    reply[n + 2], reply[n + 3] = level, b[TIME_US]
-    if wish or older > 0 or newer > 0 then
-      reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
-        1, older, older_death_us, newer, newer_death_us
-      reply[n + 8], reply[n + 9], reply[n + 10] = id, tokens, b[CONTENDED] or 0
-      n = n + 10
-    else
-      reply[n + 1] = 0
-      n = n + 3
-    end
+    n = reply_token_bucket(reply, n, call_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
+      tokens, newer_id, life_us, contended)
   end
 end
 for i = 1, run do reply[n + i] = served[i] end

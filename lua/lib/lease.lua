@@ -29,3 +29,21 @@ local function budget_of(level, demand, weight, life_us, units_per_token, units_
   end
   return tokens, 0, share
 end
+
+-- How many tokens a holder is given of what is on the shelf, and of a contended bucket of what this call may take.
+local function lease_size(wish, shelf, contended, left, share)
+  local most = share * shelf / 2
+  if contended then most = min(left, shelf) end
+  return max(0, min(wish, floor(most)))
+end
+
+-- The escrow with `tokens` more in it, taken for `life_us`: older and newer group, with the lease's id as that of the newer.
+local function granted_lease(tokens, life_us, now_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
+  if older == 0 or newer == 0 then
+    local last_id = max(older_id, newer_id)
+    if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
+    newer, newer_id, newer_death_us = 0, max(now_us, last_id + 1), 0
+  end
+  if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
+  return older, older_id, older_death_us, newer + tokens, newer_id, max(newer_death_us, now_us + life_us)
+end

@@ -1,13 +1,37 @@
--- Appends to a reply how a bucket stands after an operation that leases nothing, in the form of take.lua; returns the next n.
-local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
-  if older == 0 and newer == 0 then return n + 3 end
-  reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] = 1, older, older_death_us, newer, newer_death_us
-  reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
-  return n + 10
+-- Appends to a reply how a token bucket stands, in the form of take.lua; returns where the reply then ends. Of a lease that
+-- was just granted: its tokens (0 without), its id, which is that of the newer escrow, and its life.
+local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
+  tokens, newer_id, life_us, contended)
+  local flag, first = 0, n + 1
+  n = n + 2
+  reply[n] = level
+  if time_us ~= now_us then
+    flag, n = 1, n + 1
+    reply[n] = time_us
+  end
+  if older > 0 then
+    flag, n = flag + 2, n + 2
+    reply[n - 1], reply[n] = older, older_death_us
+  end
+  if newer > 0 and (newer ~= tokens or newer_death_us ~= now_us + life_us) then
+    flag, n = flag + 4, n + 2
+    reply[n - 1], reply[n] = newer, newer_death_us
+  end
+  if tokens > 0 then
+    flag, n = flag + 8, n + 1
+    reply[n] = tokens
+    if newer_id ~= now_us then
+      flag, n = flag + 16, n + 1
+      reply[n] = newer_id
+    end
+  end
+  if contended then flag = flag + 32 end
+  reply[first] = flag
+  return n
 end
 
-local function reply_slots(reply, n, flag, a, b)
-  reply[n + 1], reply[n + 2], reply[n + 3] = flag, a, b
-  return n + 3
+-- The same of a bucket that cannot be read, with the code of lib/fault.
+local function reply_fault(reply, n, code)
+  reply[n + 1], reply[n + 2] = -1, code
+  return n + 2
 end

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { GARBAGE } from "../model/steps.ts";
 import { packStored } from "../model/stored-value.ts";
 import { redisFixture } from "../support/redis-fixture.ts";
-import { COUNTER, keyOf, LOG, RawScripts, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
+import { COUNTER, keyOf, LOG, MORE, RawScripts, TOKEN, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
 
 const redis = redisFixture();
 let scripts: RawScripts;
@@ -33,21 +33,22 @@ describe.each(OTHER_TYPES)("a bucket's key that holds a %s", (_type, put) => {
       await put(key);
       await redis.client.pexpire(key, 60_000);
       const before = await contentOf(key);
-      expect((await scripts.take([policy])).slice(1)).toEqual([-1, 1, 0, 0]);
-      expect((await scripts.take([policy], 1, 1, "k", wishOf(3, 1000))).slice(1)).toEqual([-1, 1, 0, 0]);
-      expect((await scripts.take([policy, other], 1, 3)).slice(1, 5)).toEqual([-1, 1, 0, 0]);
-      expect((await scripts.take([policy, other], 1, 3)).at(-1)).toBe(0);
-      expect((await scripts.peek([other, policy])).slice(4)).toEqual([-1, 1, 0]);
-      expect((await scripts.adjust([policy], 5)).slice(1)).toEqual([-1, 1, 0]);
+      expect((await scripts.take([policy])).slice(1)).toEqual([-1, 1, 0]);
+      expect((await scripts.take([policy], 1, 1, "k", wishOf(3, 1000))).slice(1)).toEqual([-1, 1, 0]);
+      expect((await scripts.take([policy, other], 1, 3)).slice(1, 4)).toEqual([-1, 1, 0]);
+      expect((await scripts.take([MORE, policy], 1, 3)).slice(1)).toEqual([0, 10 * TOKEN, -1, 1, 0]);
+      expect(await scripts.served([policy, other], 1, 3)).toBe(0);
+      expect((await scripts.peek([other, policy])).slice(-2)).toEqual([-1, 1]);
+      expect((await scripts.adjust([policy], 5)).slice(1)).toEqual([-1, 1]);
       expect(await contentOf(key)).toBe(before);
-      expect((await scripts.take([other], 10)).at(-1)).toBe(1);
+      expect(await scripts.served([other], 10)).toBe(1);
     },
   );
 
   it.each([TOKENS, WINDOW, COUNTER, LOG])("is healed by a reset ($name)", async (policy) => {
     await put(keyOf(policy));
     expect((await scripts.reset([policy]))[1]).toBe(0);
-    expect((await scripts.take([policy], 1, 11)).at(-1)).toBe(10);
+    expect(await scripts.served([policy], 1, 11)).toBe(10);
     expect(await redis.client.pttl(keyOf(policy))).toBeGreaterThan(0);
   });
 });
@@ -76,16 +77,18 @@ describe.each([TOKENS, WINDOW, COUNTER, LOG])("a string in a bucket's key that n
     await redis.client.set(key, bytes, "PX", 60_000);
     for (const reply of [
       await scripts.take([policy], 1, 2),
+      await scripts.take([policy], 1, 2, "k", wishOf(3, 1000)),
+      await scripts.take([policy, MORE]),
       await scripts.take([policy, policy === TOKENS ? WINDOW : TOKENS]),
     ]) {
-      expect(reply.slice(1, 4)).toEqual([-1, 2, 0]);
+      expect(reply.slice(1, 3)).toEqual([-1, 2]);
       expect(reply.at(-1)).toBe(0);
     }
-    expect((await scripts.peek([policy])).slice(1)).toEqual([-1, 2, 0]);
-    expect((await scripts.adjust([policy], -5)).slice(1)).toEqual([-1, 2, 0]);
+    expect((await scripts.peek([policy])).slice(1)).toEqual([-1, 2]);
+    expect((await scripts.adjust([policy], -5)).slice(1)).toEqual([-1, 2]);
     expect(await redis.client.getBuffer(key)).toEqual(bytes);
     await scripts.reset([policy]);
-    expect((await scripts.take([policy], 1, 11)).at(-1)).toBe(10);
+    expect(await scripts.served([policy], 1, 11)).toBe(10);
   });
 
   it("random bytes of each length that scripts write", async () => {

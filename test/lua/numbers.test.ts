@@ -28,12 +28,12 @@ it("C01 a: 10,000 per second with burst 1, under a flood of calls, is admitted t
   const command = ["EVALSHA", take.sha1, "1", keyOf(TEN_THOUSAND), ...encodeTake(call)];
   const { port } = redis.server;
   const looking = lookAt(redis.connect(), keyOf(TEN_THOUSAND));
-  const replies = await flood({ port, command, slots: 5, durationMs: SECONDS * 1000 + 200 });
+  const replies = await flood({ port, command, slots: 3, durationMs: SECONDS * 1000 + 200 });
   const numbers = await looking.stop();
 
   const untilUs = (replies[0]?.[0] ?? 0) + SECONDS * 1e6;
   const within = replies.filter(([nowUs = 0]) => nowUs < untilUs);
-  const admitted = within.filter((reply) => reply[4] === 1).length;
+  const admitted = within.filter((reply) => reply[1] === 1).length;
   const { disagreements, lostTokens } = replay(within);
   process.stdout.write(`C01 a: ${within.length} asks in 2 s, ${admitted} admitted, ${lostTokens} lost to pauses\n`);
   expect(disagreements).toEqual([]);
@@ -78,14 +78,14 @@ function replay(replies: readonly number[][]): { disagreements: unknown[]; lostT
   if (state.kind !== "token-bucket" || shape.kind !== "token-bucket") throw new Error("A token bucket was expected.");
   const disagreements: unknown[] = [];
   let lostUnits = 0;
-  for (const [nowUs = 0, flag, level, timeUs, served] of replies) {
+  for (const [nowUs = 0, served, level] of replies) {
     const uncapped = state.level + (nowUs - state.timeUs) * shape.unitsPerTick;
     algorithm.advance(state, shape, nowUs);
     lostUnits += uncapped - state.level;
     const fits = algorithm.fits(state, shape, 1);
     if (fits) algorithm.charge(state, shape, 1);
-    const agrees = flag === 0 && state.level === level && state.timeUs === timeUs && Number(fits) === served;
-    if (!agrees && disagreements.length < 3) disagreements.push({ nowUs, level, timeUs, served, state: { ...state } });
+    const agrees = state.level === level && state.timeUs === nowUs && Number(fits) === served;
+    if (!agrees && disagreements.length < 3) disagreements.push({ nowUs, level, served, state: { ...state } });
   }
   return { disagreements, lostTokens: Math.floor(lostUnits / shape.unitsPerToken) };
 }

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { type Policy, type PolicyOptions, resolvePolicy } from "../../packages/spillway/src/policy.ts";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
+import { decodeTake } from "../../packages/spillway/src/stores/redis/reply-decoding.ts";
 import {
   adjust,
   countReplicas,
@@ -23,6 +24,10 @@ export function policyOf(options: PolicyOptions): Policy {
 }
 
 export const TOKENS: Policy = policyOf({ name: "tokens", limit: 10, period: "1m" });
+/** Another one, so that calls can be about token buckets only. */
+export const MORE: Policy = policyOf({ name: "more", limit: 10, period: "1m" });
+/** Level units of a token of either. */
+export const TOKEN = 6_000_000;
 export const WINDOW: Policy = policyOf({ name: "window", limit: 10, period: "1m", algorithm: "fixed-window" });
 export const ALIGNED: Policy = policyOf({
   name: "aligned",
@@ -44,6 +49,20 @@ export function keyOf(policy: Policy, key = "k"): string {
   return bucketKey(PREFIX, { key, policy });
 }
 
+/** One run of asks of one cost on the buckets of one key; none for a count of 0. */
+function callOf(
+  policies: readonly Policy[],
+  cost: number,
+  count: number,
+  key: string,
+  report: LeaseReport | undefined,
+): TakeCall {
+  return {
+    buckets: policies.map((policy) => ({ key, policy, report })),
+    runs: count === 0 ? [] : [{ count, charges: policies.map((_, bucket) => ({ bucket, cost })) }],
+  };
+}
+
 /** Runs shipped scripts and gives the raw replies. */
 export class RawScripts {
   readonly #client: Redis;
@@ -56,13 +75,20 @@ export class RawScripts {
     for (const { text } of SCRIPTS) await this.#client.script("LOAD", text);
   }
 
-  /** One run of asks of one cost on the buckets of one key. */
   async take(policies: readonly Policy[], cost = 1, count = 1, key = "k", report?: LeaseReport): Promise<number[]> {
-    const call: TakeCall = {
-      buckets: policies.map((policy) => ({ key, policy, report })),
-      runs: count === 0 ? [] : [{ count, charges: policies.map((_, bucket) => ({ bucket, cost })) }],
-    };
-    return await this.run(take.sha1, policies, key, encodeTake(call));
+    return await this.run(take.sha1, policies, key, encodeTake(callOf(policies, cost, count, key, report)));
+  }
+
+  /** The same, but gives how many asks were served. */
+  async served(...args: Parameters<RawScripts["take"]>): Promise<number> {
+    const [policies, cost = 1, count = 1, key = "k", report] = args;
+    const call = callOf(policies, cost, count, key, report);
+    const reply = await this.run(take.sha1, policies, key, encodeTake(call));
+    return decodeTake(
+      reply,
+      call,
+      policies.map((policy) => keyOf(policy, key)),
+    ).served[0] as number;
   }
 
   async peek(policies: readonly Policy[], key = "k"): Promise<number[]> {

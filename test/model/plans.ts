@@ -32,7 +32,7 @@ export interface SettlementPlan {
 
 export interface ReportPlan {
   readonly wish: CostPlan;
-  readonly lifeUs: number;
+  readonly life: { readonly us: number } | { readonly partOfFull: number };
   readonly demand: number;
   readonly weight: number;
   readonly settlements: readonly SettlementPlan[];
@@ -46,6 +46,8 @@ export interface RunPlan {
 
 export interface TakePlan {
   readonly gap: GapPlan;
+  /** Every bucket is charged what the first one is, and reports the same but for wish and settlements: this has short forms. */
+  readonly alike?: boolean;
   readonly buckets: readonly { readonly bucket: BucketPlan; readonly report: ReportPlan | undefined }[];
   readonly runs: readonly RunPlan[];
 }
@@ -139,9 +141,22 @@ const settlement: fc.Arbitrary<SettlementPlan> = fc.record({
 
 const report: fc.Arbitrary<ReportPlan> = fc.record({
   wish: cost,
-  lifeUs: fc.oneof(fc.constantFrom(1, 100, 1000, 10_000, 100_000, 3_600_000_000), fc.integer({ min: 1, max: 50_000 })),
-  demand: fc.oneof(fc.integer({ min: 0, max: 10 }), fc.double({ min: 0, max: 100, noNaN: true })),
-  weight: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.double({ min: 0, max: 1000, noNaN: true })),
+  life: fc.oneof(
+    fc.record({ us: fc.constantFrom(1, 100, 1000, 10_000, 100_000, 3_600_000_000) }),
+    fc.record({ us: fc.integer({ min: 1, max: 50_000 }) }),
+    // Where buckets come to be contended while there is something left to share.
+    fc.record({ partOfFull: fc.constantFrom(0.5, 1, 2) }),
+  ),
+  demand: fc.oneof(
+    fc.integer({ min: 0, max: 10 }),
+    fc.double({ min: 0, max: 100, noNaN: true }),
+    fc.constantFrom(40, 1000),
+  ),
+  weight: fc.oneof(
+    fc.integer({ min: 0, max: 3 }),
+    fc.integer({ min: 0, max: 40 }),
+    fc.double({ min: 0, max: 1000, noNaN: true }),
+  ),
   settlements: fc.oneof(
     { weight: 2, arbitrary: fc.constant([]) },
     { weight: 1, arbitrary: fc.array(settlement, { minLength: 1, maxLength: 3 }) },
@@ -181,7 +196,32 @@ function takePlan(leases: boolean, gap: fc.Arbitrary<GapPlan>): fc.Arbitrary<Tak
       { maxLength: 3 },
     ),
   });
+  const alike = fc.boolean().chain((reported) =>
+    fc.record({
+      gap,
+      alike: fc.constant(true),
+      buckets: fc.array(fc.record({ bucket, report: leases && reported ? report : fc.constant(undefined) }), {
+        minLength: 1,
+        maxLength: 3,
+      }),
+      runs: fc.array(
+        fc.record({ count: fc.oneof(count, fc.constant(50)), costs: cost.map((one) => [one, one, one]) }),
+        { maxLength: 1 },
+      ),
+    }),
+  );
+  const runEach = fc.record({
+    gap,
+    alike: fc.constant(true),
+    buckets: bucket.map((one) => [0, 1].map((key) => ({ bucket: { ...one, key }, report: undefined }))),
+    runs: fc.tuple(count, count, cost).map(([first, second, one]) => [
+      { count: first, costs: [one] },
+      { count: second, costs: [undefined, one] },
+    ]),
+  });
   return fc.oneof(
+    { weight: 3, arbitrary: alike },
+    { weight: 1, arbitrary: runEach },
     { weight: leases ? 1 : 3, arbitrary: short },
     { weight: leases ? 2 : 1, arbitrary: single },
     { weight: leases ? 3 : 0, arbitrary: lease },

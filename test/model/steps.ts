@@ -94,16 +94,20 @@ export class Step implements fc.AsyncCommand<World, World> {
     return `\n    ${this.#shown}`;
   }
 
-  async #take(world: World, { gap, buckets, runs }: TakePlan): Promise<void> {
+  async #take(world: World, { gap, alike, buckets, runs }: TakePlan): Promise<void> {
     const addresses = distinct(
       world,
       buckets.map(({ bucket }) => bucket),
     );
     const gapUs = await this.#pass(world, gap, addresses);
     const reports = new Map(buckets.map(({ bucket, report }) => [world.model.keyOf(world.addressOf(bucket)), report]));
+    const first = addresses[0] as BucketAddress;
+    const firstReport = reports.get(world.model.keyOf(first));
     const taken: TakeBucket[] = addresses.map((address) => {
-      const report = reports.get(world.model.keyOf(address));
-      return { ...address, report: report === undefined ? undefined : world.reportOf(report, address) };
+      const own = reports.get(world.model.keyOf(address));
+      if (own === undefined) return { ...address, report: undefined };
+      const report = alike && firstReport ? { ...firstReport, wish: own.wish, settlements: own.settlements } : own;
+      return { ...address, report: world.reportOf(report, address, alike ? first : address) };
     });
     const call: TakeCall = {
       buckets: taken,
@@ -111,7 +115,7 @@ export class Step implements fc.AsyncCommand<World, World> {
         count,
         charges: addresses.flatMap((address, bucket) => {
           const cost = costs[bucket];
-          return cost === undefined ? [] : [{ bucket, cost: world.costOf(cost, address) }];
+          return cost === undefined ? [] : [{ bucket, cost: world.costOf(cost, alike ? first : address) }];
         }),
       })),
     };

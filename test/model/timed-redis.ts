@@ -39,9 +39,12 @@ local function test_call(run, name, ...)
   local args = { ... }
   if name == 'TIME' then return { string.sub(test_now_us, 1, -7), string.sub(test_now_us, -6) } end
   if name == 'SET' then
-    if args[3] ~= 'PX' or #args ~= 4 then error('a SET without PX') end
+    if args[3] ~= 'PX' or #args > 5 or args[5] and args[5] ~= 'GET' then error('a SET without PX') end
+    local is_foreign = test_server.call('TYPE', args[1]).ok ~= 'string' and test_server.call('EXISTS', args[1]) == 1
+    if args[5] and is_foreign then return run('SET', args[1], args[2], 'GET') end
     test_server.call('HSET', 'model:lives', args[1], args[4])
     test_server.call('HSET', 'model:deaths', args[1], test_now_ms + args[4])
+    if args[5] then return run('SET', args[1], args[2], 'PX', 600000, 'GET') end
     return run('SET', args[1], args[2], 'PX', 600000)
   end
   if name == 'SETRANGE' or name == 'PEXPIRE' then

@@ -5,7 +5,7 @@ import { runModel } from "./run-model.ts";
 import { setups } from "./setups.ts";
 import { openTimed } from "./timed-driver.ts";
 import { TimedRedisStore } from "./timed-redis.ts";
-import { TWINS, type Twin } from "./twins.ts";
+import { mistaken, TWINS, type Twin } from "./twins.ts";
 
 const MOST_STEPS = 20_000;
 
@@ -19,21 +19,6 @@ afterAll(async () => {
   client?.disconnect();
   await server?.stop();
 });
-
-/** Makes the mistake in each script that has the text; it is an error when none has. */
-function mistaken({ edits, mistake }: Twin): (text: string) => string {
-  const made = new Set<string>();
-  return (text) => {
-    let changed = text;
-    for (const [shipped, instead] of edits) {
-      if (changed.includes(shipped)) made.add(shipped);
-      changed = changed.replaceAll(shipped, instead);
-    }
-    if (text.startsWith("-- spillway: take") && made.size < edits.length)
-      throw new Error(`The scripts no longer have the text in which "${mistake}" could be put.`);
-    return changed;
-  };
-}
 
 describe("the model test finds a script in which", () => {
   it.each(TWINS.map((twin) => [twin.mistake, twin] as const))("%s", { timeout: 120_000 }, async (mistake, twin) => {

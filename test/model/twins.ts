@@ -11,19 +11,23 @@ export interface Twin {
 }
 
 /** Settles into the stored value before it is read, and so before it is refilled. */
-const SETTLE_FIRST = `
+const SETTLE_FIRST = `local argv = long_form(given, #KEYS)
 local function settled_first(value, number, slot, units_per_token, burst)
   if number > 0 or not value or string.byte(value) ~= 2 then return value end
   local level, time_us, scale, full_us, older, older_id, older_us, newer, newer_id, newer_us, demand =
     struct.unpack('<ddddddddddd', value, 2)
-  for s = slot + 5, slot + 2 + 3 * ARGV[slot + 4], 3 do
-    level, older, newer = settled_lease(ARGV[s] + 0, ARGV[s + 1] + 0, ARGV[s + 2] + 0, level, older, older_id,
+  for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do
+    level, older, newer = settled_lease(argv[s], argv[s + 1], argv[s + 2], level, older, older_id,
       newer, newer_id, units_per_token, burst)
   end
   return struct.pack('<Bddddddddddd', 2, level, time_us, scale, full_us, older, older_id, older_us, newer, newer_id,
     newer_us, demand)
 end
-local argv = ARGV
+`;
+
+/** What the short form of leased calls does before it settles. */
+const REFILL = `    level = level + units_per_us * quiet_us
+    if level > ceiling then level = ceiling end
 `;
 
 export const TWINS: readonly Twin[] = [
@@ -31,7 +35,7 @@ export const TWINS: readonly Twin[] = [
     mistake: "leases are settled before the bucket is refilled",
     leases: true,
     edits: [
-      ["local argv = ARGV\n", SETTLE_FIRST],
+      ["local argv = long_form(given, #KEYS)\n", SETTLE_FIRST],
       [
         "read_token_bucket(value, call_us, units_per_token, policy[3], policy[4], burst)",
         "read_token_bucket(settled_first(value, number, slot, units_per_token, burst), call_us, units_per_token, policy[3], policy[4], burst)",
@@ -77,17 +81,67 @@ export const TWINS: readonly Twin[] = [
   {
     mistake: "lease ids repeat when the clock goes back",
     leases: true,
-    edits: [["max(call_us, last_id + 1)", "call_us"]],
+    edits: [["max(now_us, last_id + 1)", "now_us"]],
   },
   {
     mistake: "a part of a tick is lost at each call",
     leases: false,
-    edits: [["else time_us = time_us + ticks * tick_us end", "else time_us = call_us end"]],
+    edits: [["return level, time_us + ticks * tick_us", "return level, at_us"]],
   },
   {
     mistake: "an ask is served in part",
     leases: false,
-    edits: [["level = level - served * cost_units", "level = math.max(0, level - (ARGV[6] + 0) * cost_units)"]],
+    edits: [["level = level - served * cost_units", "level = math.max(0, level - given[6] * cost_units)"]],
+  },
+  {
+    mistake: "in the short form, leases are settled before the bucket is refilled",
+    leases: true,
+    edits: [
+      [REFILL, ""],
+      [
+        "    if cost > 0 then\n      local most = level / (cost",
+        `${REFILL}    if cost > 0 then\n      local most = level / (cost`,
+      ],
+      [
+        "      slot = last + 1\n",
+        "      slot, ceiling = last + 1, math.max(0, (burst - older - newer) * units_per_token)\n",
+      ],
+    ],
+  },
+  {
+    mistake: "in the short form, a key expires without regard to the life of its escrow",
+    leases: true,
+    edits: [["expiry_ms = (expiry_ms + escrow_us) / 1000", "expiry_ms = expiry_ms / 1000"]],
+  },
+  {
+    mistake: "in the short form, refill does not stop for what is out on lease",
+    leases: true,
+    edits: [
+      [
+        "ceiling = call_us - time_us, (burst - older - newer) * units_per_token",
+        "ceiling = call_us - time_us, capacity",
+      ],
+    ],
+  },
+  {
+    mistake: "in the short form, the share of who asks is left out of account on a contended bucket",
+    leases: true,
+    edits: [["          if share < 0.5 then left = 2 * share * tokens end\n", ""]],
+  },
+  {
+    mistake: "a later ask on a contended bucket is served beyond the share of who asks",
+    leases: true,
+    edits: [["if most < 1 and not b[ASKED] then most = 1 end", "if most < 1 then most = 1 end"]],
+  },
+  {
+    mistake: "in the short form, an ask is served on one of its buckets though another one refuses it",
+    leases: false,
+    edits: [["usual, served = key_count == 1, most\n", "served = most\n"]],
+  },
+  {
+    mistake: "in the short form of many keys, a key is told the level of another",
+    leases: false,
+    edits: [["if level ~= levels[1] then is_same = false end", ""]],
   },
   {
     mistake: "an estimate is rounded down",
@@ -134,3 +188,59 @@ export const TWINS: readonly Twin[] = [
     edits: [["us == now_us and log.length - 1 or log.length", "log.length"]],
   },
 ];
+
+/** Mistakes that show in states which random runs seldom come to. */
+export const STATE_TWINS: readonly Twin[] = [
+  {
+    mistake: "in the short form, lease ids repeat",
+    leases: true,
+    edits: [["          id = id + 1\n", ""]],
+  },
+  {
+    mistake: "in the short form, the escrow of a lease that joins others dies with it, not with them",
+    leases: true,
+    edits: [
+      [
+        "        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end\n        if",
+        "        if",
+      ],
+    ],
+  },
+  {
+    mistake: "in the short form, the reply leaves out when such a lease dies",
+    leases: true,
+    edits: [
+      ["(newer ~= tokens or newer_death_us ~= call_us + life_us) then\n      flag", "newer ~= tokens then\n      flag"],
+    ],
+  },
+  {
+    mistake: "in the short form, the first ask on a contended bucket is refused beyond the share of who asks",
+    leases: true,
+    edits: [["        if fair < 1 then fair = 1 end\n", ""]],
+  },
+  {
+    mistake: "in the short form, asks on a contended bucket are served beyond the share of who asks",
+    leases: true,
+    edits: [["        if fair < most then most = fair end\n", ""]],
+  },
+  {
+    mistake: "in the short form, a lease on a contended bucket is what asks have taken already",
+    leases: true,
+    edits: [["local most, shelf = left - served * cost, level", "local most, shelf = left, level"]],
+  },
+];
+
+/** Makes the mistake in each script that has the text; it is an error when none has. */
+export function mistaken({ edits, mistake }: Twin): (text: string) => string {
+  const made = new Set<string>();
+  return (text) => {
+    let changed = text;
+    for (const [shipped, instead] of edits) {
+      if (changed.includes(shipped)) made.add(shipped);
+      changed = changed.replaceAll(shipped, instead);
+    }
+    if (text.startsWith("-- spillway: take") && made.size < edits.length)
+      throw new Error(`The scripts no longer have the text in which "${mistake}" could be put.`);
+    return changed;
+  };
+}

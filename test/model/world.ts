@@ -32,6 +32,8 @@ export interface Driver {
 /** Beyond this, a time in microseconds would lose its last digit. */
 const LATEST_US = 8e15;
 const EARLIEST_US = 1e15;
+/** Twelve days: so that deaths stay below 2^53 too. */
+const LONGEST_LEASE_US = 1e12;
 
 interface KnownLease {
   readonly address: BucketAddress;
@@ -107,17 +109,23 @@ export class World {
     return Math.max(0, tokens + plan.off);
   }
 
-  reportOf({ wish, lifeUs, demand, weight, settlements }: ReportPlan, address: BucketAddress): LeaseReport {
+  /** @param timed the bucket that the life is a part of the time to full of. */
+  reportOf(plan: ReportPlan, address: BucketAddress, timed: BucketAddress = address): LeaseReport {
+    const { wish, life, demand, weight, settlements } = plan;
+    const { shape } = timed.policy;
+    const fullUs = shape.kind === "token-bucket" ? shape.fullUs : shape.periodUs;
     const known = this.#leases.filter((lease) => this.model.keyOf(lease.address) === this.model.keyOf(address));
     return {
       wish: this.costOf(wish, address),
-      lifeUs,
+      lifeUs: "us" in life ? life.us : Math.min(Math.ceil(life.partOfFull * fullUs), LONGEST_LEASE_US),
       demand,
       weight,
-      settlements: settlements.map((plan) => ({
-        id: (plan.known && known[known.length - 1 - (plan.pick % (known.length || 1))]?.id) || plan.pick,
-        settled: this.costOf(plan.settled, address),
-        returned: plan.returned,
+      settlements: settlements.map((settlement) => ({
+        id:
+          (settlement.known && known[known.length - 1 - (settlement.pick % (known.length || 1))]?.id) ||
+          settlement.pick,
+        settled: this.costOf(settlement.settled, address),
+        returned: settlement.returned,
       })),
     };
   }

@@ -50,10 +50,10 @@ function strange(what: string): SpillwayError {
 export function decodeTake(reply: unknown, call: TakeCall, keys: readonly string[]): TakeReply {
   const reader = new ReplyReader(reply);
   const { length } = call.buckets;
-  if (length > 1 && length === call.runs.length && reader.length < 1 + 3 * length) return decodeShort(reader, call);
+  if (length === call.runs.length && reader.length < 1 + 3 * length) return decodeShort(reader, call);
   const nowUs = instant(reader);
   const buckets = call.buckets.map(({ policy, report }, i) =>
-    reading(reader, policy, keys[i] as string, report, nowUs),
+    reading(reader, nowUs, policy, keys[i] as string, report),
   );
   const served = call.runs.map(({ count }) => servedOf(reader, count));
   reader.end();
@@ -85,7 +85,7 @@ function servedOf(reader: ReplyReader, count: number): number {
 export function decodePeek(reply: unknown, addresses: readonly BucketAddress[], keys: readonly string[]): PeekReply {
   const reader = new ReplyReader(reply);
   const nowUs = instant(reader);
-  const buckets = addresses.map(({ policy }, i) => reading(reader, policy, keys[i] as string, undefined, nowUs));
+  const buckets = addresses.map(({ policy }, i) => reading(reader, nowUs, policy, keys[i] as string));
   reader.end();
   return { nowUs, buckets };
 }
@@ -106,28 +106,41 @@ function instant(reader: ReplyReader): number {
   return nowUs;
 }
 
+/** What may follow the first two slots of a bucket, in this order; the first one, the flag, is the sum of what does. */
+const TIME = 1;
+const OLDER_ESCROW = 2;
+const NEWER_ESCROW = 4;
+const LEASE = 8;
+const LEASE_ID = 16;
+/** Nothing follows: a mark. */
+const CONTENDED = 32;
+
 function reading(
   reader: ReplyReader,
+  nowUs: number,
   { name, shape }: Policy,
   key: string,
-  report: LeaseReport | undefined,
-  nowUs: number,
+  report?: LeaseReport,
 ): BucketReading {
   const flag = reader.integer();
-  const a = reader.integer();
-  const b = reader.integer();
-  if (flag === -1 && (a === 1 || a === 2)) return { kind: "fault", error: unreadable(key, a) };
-  if (shape.kind !== "token-bucket" && flag === 0 && a >= 0)
-    return { kind: "state", state: windowState(reader, shape, a, b, nowUs), lease: undefined };
-  // A report on a token bucket is always answered, so flag 0 would leave it open.
-  if (shape.kind !== "token-bucket" || (flag !== 1 && (flag !== 0 || report !== undefined)))
-    throw strange(`flag ${flag} with ${a} for policy ${name}`);
-  const older = flag === 0 ? NO_ESCROW : escrow(reader, name);
-  const newer = flag === 0 ? NO_ESCROW : escrow(reader, name);
-  const state = tokenBucketState(shape, a, b, older, newer);
-  if (flag === 0) return { kind: "state", state, lease: undefined };
-  const lease = grant(reader, report?.wish ?? 0);
-  return { kind: "state", state, lease: report === undefined ? undefined : lease };
+  const amount = reader.integer();
+  if (flag === -1 && (amount === 1 || amount === 2)) return { kind: "fault", error: unreadable(key, amount) };
+  if (flag < 0 || flag > largestFlag(shape, report) || (shape.kind !== "token-bucket" && amount < 0))
+    throw strange(`flag ${flag} with ${amount} for policy ${name}`);
+  if (shape.kind !== "token-bucket")
+    return { kind: "state", state: windowState(reader, shape, amount, reader.integer(), nowUs), lease: undefined };
+  const timeUs = flag & TIME ? reader.integer() : nowUs;
+  const older = flag & OLDER_ESCROW ? escrow(reader, name) : NO_ESCROW;
+  const newer = flag & NEWER_ESCROW ? escrow(reader, name) : undefined;
+  const lease = report && grant(reader, flag, nowUs, report.wish);
+  const state = tokenBucketState(shape, amount, timeUs, older, newer ?? escrowOf(lease, report, nowUs));
+  return { kind: "state", state, lease };
+}
+
+/** Of a window there is one form only, and only a report is answered with a lease. */
+function largestFlag({ kind }: BucketShape, report: LeaseReport | undefined): number {
+  if (kind !== "token-bucket") return 0;
+  return TIME + OLDER_ESCROW + NEWER_ESCROW + (report === undefined ? 0 : LEASE + LEASE_ID + CONTENDED);
 }
 
 function windowState(
@@ -184,20 +197,30 @@ function tokenBucketState(
 /** Shared by all states without one: a reply's states are read, and only their level is changed. */
 const NO_ESCROW: Escrow = Object.freeze({ tokens: 0, id: 0, deathUs: 0 });
 
-function escrow(reader: ReplyReader, policy: string): Escrow {
+function escrow(reader: ReplyReader, policyName: string): Escrow {
   const tokens = reader.integer();
-  if (tokens < 0) throw strange(`${tokens} tokens on lease for policy ${policy}`);
+  if (tokens <= 0) throw strange(`${tokens} tokens on lease for policy ${policyName}`);
   return { tokens, id: 0, deathUs: reader.integer() };
 }
 
+/** A newer escrow that is not told of is the lease that is, if any. */
+function escrowOf(lease: LeaseGrant | undefined, report: LeaseReport | undefined, nowUs: number): Escrow {
+  if (lease === undefined || report === undefined || lease.tokens === 0) return NO_ESCROW;
+  return { tokens: lease.tokens, id: 0, deathUs: nowUs + report.lifeUs };
+}
+
 /** More than was wished for is no grant: those tokens would be spent without a word to the store. */
-function grant(reader: ReplyReader, wish: number): LeaseGrant {
-  const id = reader.integer();
+function grant(reader: ReplyReader, flag: number, nowUs: number, wish: number): LeaseGrant {
+  const contended = (flag & CONTENDED) !== 0;
+  if ((flag & LEASE) === 0) {
+    if (flag & LEASE_ID) throw strange("it names a lease that it does not grant");
+    return { id: 0, tokens: 0, contended };
+  }
   const tokens = reader.integer();
-  const contended = reader.integer();
-  if (tokens < 0 || tokens > wish || tokens > 0 !== id > 0 || (contended !== 0 && contended !== 1))
-    throw strange(`a lease of ${tokens} tokens with id ${id} and mark ${contended} where ${wish} were wished for`);
-  return { id, tokens, contended: contended === 1 };
+  const id = flag & LEASE_ID ? reader.integer() : nowUs;
+  if (tokens <= 0 || tokens > wish || id <= 0)
+    throw strange(`a lease of ${tokens} tokens with id ${id} where ${wish} were wished for`);
+  return { id, tokens, contended };
 }
 
 function unreadable(key: string, code: number): SpillwayError {

@@ -4,6 +4,7 @@ import type { LeaseReport, TakeBucket, TakeCall } from "../store.ts";
 import { encodeAddresses, encodeAdjustments, encodeTake } from "./take-encoding.ts";
 
 const BUCKET = resolvePolicy({ name: "bucket", limit: 70, period: "1s", burst: 20 }, "policy");
+const OTHER = resolvePolicy({ name: "other", limit: 1000, period: "60ms", burst: 9 }, "policy");
 const SLOW = resolvePolicy({ name: "slow", limit: 7, period: "30d", burst: 1_000_000 }, "policy");
 const WINDOW = resolvePolicy({ name: "window", limit: 9, period: "1m", algorithm: "fixed-window" }, "policy");
 const ALIGNED = resolvePolicy(
@@ -24,16 +25,47 @@ const REPORT: LeaseReport = {
 };
 
 const bucket = (policy: typeof BUCKET, report?: LeaseReport): TakeBucket => ({ key: "key", policy, report });
-const encoded = (call: TakeCall): string => encodeTake(call).join(" ");
+const encoded = (call: TakeCall): string => {
+  const args = encodeTake(call);
+  expect(args).toHaveLength(1);
+  return args[0] as string;
+};
+/** One run on each bucket, of one cost. */
+const runOf = (buckets: number, cost = 1, count = 1): TakeCall["runs"][number] => ({
+  count,
+  charges: Array.from({ length: buckets }, (_, bucket) => ({ bucket, cost })),
+});
 
-describe("the arguments of take", () => {
-  it("are seven for the commonest call: one token bucket, no report, one run", () => {
-    expect(encoded({ buckets: [bucket(BUCKET)], runs: [{ count: 3, charges: [{ bucket: 0, cost: 2 }] }] })).toBe(
-      "s 100000 7 1 20 3 2",
+describe("the arguments of take are one JSON array, which", () => {
+  it("is short for the commonest call: one token bucket, no report, one run", () => {
+    expect(encoded({ buckets: [bucket(BUCKET)], runs: [runOf(1, 2, 3)] })).toBe('["s",100000,7,20,2,3]');
+  });
+
+  it("is short for several keys of one policy with a run of one cost each", () => {
+    const buckets = [bucket(BUCKET), bucket(BUCKET)];
+    const runs = (...counts: number[]): TakeCall["runs"] =>
+      counts.map((count, i) => ({ count, charges: [{ bucket: i, cost: 2 }] }));
+    expect(encoded({ buckets, runs: runs(3, 3) })).toBe('["m",100000,7,20,2,3]');
+    expect(encoded({ buckets, runs: runs(3, 1) })).toBe('["m",100000,7,20,2,3,1]');
+  });
+
+  it("is short for one run or none on token buckets that all report, and keeps every digit", () => {
+    expect(encoded({ buckets: [bucket(BUCKET, REPORT)], runs: [runOf(1, 2, 3)] })).toBe(
+      '["r",100000,3,2,0.30000000000000004,1e-7,100000,7,20,5,2,1790000000123456,4,1,1790000000123457,2,2]',
+    );
+    const buckets = [bucket(BUCKET, REPORT), bucket(OTHER, { ...REPORT, wish: 6, settlements: [] })];
+    expect(encoded({ buckets, runs: [] })).toBe(
+      '["r",100000,-1,0,0.30000000000000004,1e-7,100000,7,20,5,2,1790000000123456,4,1,1790000000123457,2,2,60,1,9,6,0]',
     );
   });
 
-  it("name each policy once, then the buckets, then the runs", () => {
+  it("is short for one run on several token buckets, none of which reports", () => {
+    expect(encoded({ buckets: [bucket(BUCKET), bucket(OTHER)], runs: [runOf(2, 4, 3)] })).toBe(
+      '["r",0,3,4,100000,7,20,60,1,9]',
+    );
+  });
+
+  it("names each policy once, then the buckets, then the runs, for any other call", () => {
     const call: TakeCall = {
       buckets: [bucket(BUCKET), bucket(WINDOW), bucket(BUCKET), bucket(ALIGNED)],
       runs: [
@@ -48,43 +80,58 @@ describe("the arguments of take", () => {
       ],
     };
     expect(encoded(call)).toBe(
-      [
+      `[${[
         "3",
-        "t 100000 7 1 20",
-        "f 9 60000000 0 0",
-        "f 1000000000000 31622400000000 1 0",
-        "1 2 1 3",
-        "2 2 1 1 2 0",
-        "1 1 4 9007199254740991",
-      ].join(" "),
+        '"t",100000,7,1,20',
+        '"f",9,60000000,0,0',
+        '"f",1000000000000,31622400000000,1,0',
+        "1,2,1,3",
+        "2,2,1,1,2,0",
+        "1,1,4,9007199254740991",
+      ].join(",")}]`,
     );
   });
 
-  it("mark a bucket with a report by a negative number, and keep every digit of what is reported", () => {
+  it("marks a bucket with a report by a negative number there", () => {
     expect(encoded({ buckets: [bucket(SLOW, REPORT)], runs: [] })).toBe(
-      [
+      `[${[
         "1",
-        "t 9000000000 7 288 1000000",
-        "-1 5 100000 0.30000000000000004 1e-7 2",
-        "1790000000123456 4 1 1790000000123457 2 2",
-      ].join(" "),
+        '"t",9000000000,7,288,1000000',
+        "-1,5,100000,0.30000000000000004,1e-7,2",
+        "1790000000123456,4,1,1790000000123457,2,2",
+      ].join(",")}]`,
     );
   });
 
+  const two = [bucket(BUCKET, REPORT), bucket(OTHER, REPORT)];
+  const uneven = [
+    { bucket: 0, cost: 1 },
+    { bucket: 1, cost: 2 },
+  ];
   it.each<[string, TakeCall]>([
-    ["a report", { buckets: [bucket(BUCKET, REPORT)], runs: [{ count: 1, charges: [{ bucket: 0, cost: 1 }] }] }],
-    ["a window", { buckets: [bucket(WINDOW)], runs: [{ count: 1, charges: [{ bucket: 0, cost: 1 }] }] }],
-    ["no run", { buckets: [bucket(BUCKET)], runs: [] }],
-    [
-      "two runs",
-      { buckets: [bucket(BUCKET)], runs: [1, 2].map((cost) => ({ count: 1, charges: [{ bucket: 0, cost }] })) },
-    ],
+    ["a window", { buckets: [bucket(WINDOW)], runs: [runOf(1)] }],
+    ["a window among token buckets", { buckets: [bucket(BUCKET), bucket(WINDOW)], runs: [runOf(2)] }],
+    ["a tick of several microseconds", { buckets: [bucket(SLOW)], runs: [runOf(1)] }],
+    ["such a tick and a report", { buckets: [bucket(SLOW, REPORT)], runs: [runOf(1)] }],
+    ["no bucket", { buckets: [], runs: [] }],
+    ["two runs", { buckets: [bucket(BUCKET)], runs: [runOf(1), runOf(1, 2)] }],
+    ["two runs and reports", { buckets: two, runs: [runOf(2), runOf(2)] }],
     ["a run without charges", { buckets: [bucket(BUCKET)], runs: [{ count: 1, charges: [] }] }],
-  ])("are written out for a call with %s", (_, call) => {
-    expect(encodeTake(call)[0]).toBe("1");
+    ["a run on some of its buckets", { buckets: two, runs: [{ count: 1, charges: [{ bucket: 0, cost: 1 }] }] }],
+    ["charges in another order", { buckets: two, runs: [{ count: 1, charges: runOf(2).charges.toReversed() }] }],
+    ["two costs", { buckets: two, runs: [{ count: 1, charges: uneven }] }],
+    ["a report on some of its buckets", { buckets: [bucket(BUCKET), bucket(OTHER, REPORT)], runs: [runOf(2)] }],
+    ["one on others", { buckets: [bucket(BUCKET, REPORT), bucket(OTHER)], runs: [runOf(2)] }],
+    ...(["lifeUs", "demand", "weight"] as const).map((name): [string, TakeCall] => [
+      `reports that differ in ${name}`,
+      { buckets: [bucket(BUCKET, REPORT), bucket(OTHER, { ...REPORT, [name]: 7 })], runs: [runOf(2)] },
+    ]),
+    ["a report of no life", { buckets: [bucket(BUCKET, { ...REPORT, lifeUs: 0 })], runs: [runOf(1)] }],
+  ])("is written out for a call with %s", (_, call) => {
+    expect(encoded(call)).toMatch(/^\[\d/);
   });
 
-  it("write the numbers of no policy with an exponent or a fraction", () => {
+  it("has the numbers of no policy with an exponent or a fraction", () => {
     for (const [limit, period, burst] of [
       [1, "366d", 1e12],
       [1e12, "1ms", 1e12],
@@ -92,7 +139,7 @@ describe("the arguments of take", () => {
       [999_983, "1.000003s", 1e12],
     ] as const) {
       const policy = resolvePolicy({ name: "x", limit, period, burst }, "policy");
-      for (const argument of encodeAddresses([{ key: "key", policy }]).slice(2)) expect(argument).toMatch(/^\d+$/);
+      expect(encodeAddresses([{ key: "key", policy }])).toEqual([expect.stringMatching(/^\[1,"t"(,\d+){5}\]$/)]);
     }
   });
 });
@@ -100,9 +147,9 @@ describe("the arguments of take", () => {
 describe("the arguments of the other scripts", () => {
   it("are the policies and each bucket's number", () => {
     const addresses = [BUCKET, WINDOW, BUCKET].map((policy) => ({ key: "key", policy }));
-    expect(encodeAddresses(addresses).join(" ")).toBe("2 t 100000 7 1 20 f 9 60000000 0 0 1 2 1");
+    expect(encodeAddresses(addresses)).toEqual(['[2,"t",100000,7,1,20,"f",9,60000000,0,0,1,2,1]']);
     const sliding = [COUNTER, LOG].map((policy) => ({ key: "key", policy }));
-    expect(encodeAddresses(sliding).join(" ")).toBe("2 c 9 60000000 0 0 l 9 1500 0 0 1 2");
+    expect(encodeAddresses(sliding)).toEqual(['[2,"c",9,60000000,0,0,"l",9,1500,0,0,1,2]']);
   });
 
   it("add the tokens of an adjustment", () => {
@@ -110,6 +157,6 @@ describe("the arguments of the other scripts", () => {
       { key: "key", policy: WINDOW, tokens: 3 },
       { key: "other", policy: WINDOW, tokens: -Number.MAX_SAFE_INTEGER },
     ];
-    expect(encodeAdjustments(adjustments).join(" ")).toBe("1 f 9 60000000 0 0 1 3 1 -9007199254740991");
+    expect(encodeAdjustments(adjustments)).toEqual(['[1,"f",9,60000000,0,0,1,3,1,-9007199254740991]']);
   });
 });

@@ -1,8 +1,8 @@
 import type { BucketShape } from "../../algorithms/bucket.ts";
 import type { Policy } from "../../policy.ts";
-import type { Adjustment, AskRun, BucketAddress, TakeBucket, TakeCall } from "../store.ts";
+import type { Adjustment, AskRun, BucketAddress, LeaseReport, TakeBucket, TakeCall } from "../store.ts";
 
-/** Arguments that open every script: the policies of the call, each once. */
+/** Opens the arguments of every script: the policies of the call, each once. */
 export class PolicyTable {
   readonly #numbers = new Map<Policy, number>();
   readonly #args: string[] = [];
@@ -13,54 +13,64 @@ export class PolicyTable {
     if (number === undefined) {
       number = this.#numbers.size + 1;
       this.#numbers.set(policy, number);
-      this.#args.push(...shapeArgs(policy.shape));
+      this.#args.push(policyText(policy.shape));
     }
     return number;
   }
 
-  args(): string[] {
-    return [String(this.#numbers.size), ...this.#args];
+  /** The arguments of a call with `rest` behind the policies. */
+  args(rest: readonly (number | string)[]): string[] {
+    return [arrayOf([this.#numbers.size, ...this.#args, ...rest])];
   }
 }
 
-const KNOWN_SHAPES = new WeakMap<BucketShape, readonly string[]>();
-
-function shapeArgs(shape: BucketShape): readonly string[] {
-  let args = KNOWN_SHAPES.get(shape);
-  if (args === undefined) {
-    args = encodeShape(shape);
-    KNOWN_SHAPES.set(shape, args);
-  }
-  return args;
+/** A JSON array. Numbers keep all their digits: JavaScript writes as many as it takes to read the same number back. */
+function arrayOf(values: readonly (number | string)[]): string {
+  return `[${values.join(",")}]`;
 }
 
-function encodeShape(shape: BucketShape): readonly string[] {
+/** The kind of a policy and its four numbers. */
+function policyText(shape: BucketShape): string {
   switch (shape.kind) {
     case "token-bucket":
-      return ["t", shape.unitsPerToken, shape.unitsPerTick, shape.tickUs, shape.burst].map(String);
+      return `"t",${shape.unitsPerToken},${shape.unitsPerTick},${shape.tickUs},${shape.burst}`;
     case "fixed-window":
-      return ["f", shape.limit, shape.periodUs, shape.aligned ? 1 : 0, 0].map(String);
+      return `"f",${shape.limit},${shape.periodUs},${shape.aligned ? 1 : 0},0`;
     case "sliding-window-counter":
-      return ["c", shape.limit, shape.periodUs, 0, 0].map(String);
+      return `"c",${shape.limit},${shape.periodUs},0,0`;
     case "sliding-window-log":
-      return ["l", shape.limit, shape.periodUs, 0, 0].map(String);
+      return `"l",${shape.limit},${shape.periodUs},0,0`;
   }
+}
+
+const SHORT_NUMBERS = new WeakMap<BucketShape, string>();
+
+/** The numbers of a token bucket in the short forms, which are for ticks of 1 us. `undefined` for any other policy. */
+function shortNumbersOf(shape: BucketShape): string | undefined {
+  let numbers = SHORT_NUMBERS.get(shape);
+  if (numbers === undefined && shape.kind === "token-bucket" && shape.tickUs === 1) {
+    numbers = `${shape.unitsPerToken},${shape.unitsPerTick},${shape.burst}`;
+    SHORT_NUMBERS.set(shape, numbers);
+  }
+  return numbers;
 }
 
 /** The arguments of `lua/take.lua`. */
 export function encodeTake(call: TakeCall): string[] {
-  return encodeShort(call) ?? encodeWhole(call);
+  const args = encodeRunEach(call) ?? encodeOneRun(call);
+  return args === undefined ? encodeWhole(call) : [args];
 }
 
 /**
- * The commonest calls have forms of their own: token buckets of one policy without reports, each with one run, all of one cost.
+ * Token buckets of one policy without reports, each with one run, all of one cost: a key without leases, or several.
  * `undefined` for any other call.
  */
-function encodeShort({ buckets, runs }: TakeCall): string[] | undefined {
+function encodeRunEach({ buckets, runs }: TakeCall): string | undefined {
   const first = runs[0];
   const policy = buckets[0]?.policy;
   const cost = first?.charges[0]?.cost;
-  if (policy?.shape.kind !== "token-bucket" || first === undefined || runs.length !== buckets.length) return undefined;
+  const numbers = policy && shortNumbersOf(policy.shape);
+  if (numbers === undefined || first === undefined || runs.length !== buckets.length) return undefined;
   let alike = true;
   for (let i = 0; i < buckets.length; i++) {
     const bucket = buckets[i] as TakeBucket;
@@ -70,50 +80,80 @@ function encodeShort({ buckets, runs }: TakeCall): string[] | undefined {
     if (charges.length !== 1 || charge?.bucket !== i || charge.cost !== cost) return undefined;
     alike &&= count === first.count;
   }
-  const numbers = shapeArgs(policy.shape).slice(1);
-  if (buckets.length === 1) return ["s", ...numbers, String(first.count), String(cost)];
-  const counts = alike ? [String(first.count)] : runs.map(({ count }) => String(count));
-  return ["m", ...numbers, String(cost), ...counts];
+  const letter = buckets.length === 1 ? '"s"' : '"m"';
+  const counts = alike ? first.count : runs.map(({ count }) => count).join(",");
+  return `[${letter},${numbers},${cost},${counts}]`;
+}
+
+/**
+ * Token buckets that all report, for one life, or none of which does, and one run with a charge on each of them or no run: a
+ * key with leases, or with several policies. `undefined` for any other call.
+ */
+function encodeOneRun({ buckets, runs }: TakeCall): string | undefined {
+  const [run] = runs;
+  const first = buckets[0]?.report;
+  const cost = run?.charges[0]?.cost ?? 0;
+  if (buckets.length === 0 || runs.length > 1 || (run !== undefined && run.charges.length !== buckets.length))
+    return undefined;
+  if (first !== undefined && first.lifeUs <= 0) return undefined;
+  let text = `["r",${first?.lifeUs ?? NO_REPORTS},${run?.count ?? NO_RUN},${cost}`;
+  if (first !== undefined) text += `,${first.demand},${first.weight}`;
+  for (let i = 0; i < buckets.length; i++) {
+    const { policy, report } = buckets[i] as TakeBucket;
+    const charge = run?.charges[i];
+    const numbers = shortNumbersOf(policy.shape);
+    if (numbers === undefined || !isLike(report, first)) return undefined;
+    if (charge !== undefined && (charge.bucket !== i || charge.cost !== cost)) return undefined;
+    text += `,${numbers}`;
+    if (report !== undefined) text += `,${report.wish}${settlementsText(report)}`;
+  }
+  return `${text}]`;
+}
+
+/** Stand where the life of reports and the number of asks would. */
+const NO_REPORTS = 0;
+const NO_RUN = -1;
+
+function isLike(report: LeaseReport | undefined, first: LeaseReport | undefined): boolean {
+  return (
+    report === first ||
+    (report?.lifeUs === first?.lifeUs && report?.demand === first?.demand && report?.weight === first?.weight)
+  );
+}
+
+function settlementsText({ settlements }: LeaseReport): string {
+  let text = `,${settlements.length}`;
+  for (const { id, settled, returned } of settlements) text += `,${id},${settled},${returned}`;
+  return text;
 }
 
 function encodeWhole({ buckets, runs }: TakeCall): string[] {
   const table = new PolicyTable();
-  const rest: string[] = [];
+  const rest: number[] = [];
   for (const { policy, report } of buckets) {
     const number = table.numberOf(policy);
-    if (report === undefined) rest.push(String(number));
+    if (report === undefined) rest.push(number);
     else {
       const { wish, lifeUs, demand, weight, settlements } = report;
-      rest.push(
-        String(-number),
-        String(wish),
-        String(lifeUs),
-        String(demand),
-        String(weight),
-        String(settlements.length),
-      );
-      for (const { id, settled, returned } of settlements) rest.push(String(id), String(settled), String(returned));
+      rest.push(-number, wish, lifeUs, demand, weight, settlements.length);
+      for (const { id, settled, returned } of settlements) rest.push(id, settled, returned);
     }
   }
-  for (const run of runs) encodeRun(run, rest);
-  return table.args().concat(rest);
-}
-
-function encodeRun({ count, charges }: AskRun, args: string[]): void {
-  args.push(String(count), String(charges.length));
-  for (const { bucket, cost } of charges) args.push(String(bucket + 1), String(cost));
+  for (const { count, charges } of runs) {
+    rest.push(count, charges.length);
+    for (const { bucket, cost } of charges) rest.push(bucket + 1, cost);
+  }
+  return table.args(rest);
 }
 
 /** The arguments of `lua/peek.lua` and `lua/reset.lua`. */
 export function encodeAddresses(addresses: readonly BucketAddress[]): string[] {
   const table = new PolicyTable();
-  const numbers = addresses.map(({ policy }) => String(table.numberOf(policy)));
-  return table.args().concat(numbers);
+  return table.args(addresses.map(({ policy }) => table.numberOf(policy)));
 }
 
 /** The arguments of `lua/adjust.lua`. */
 export function encodeAdjustments(adjustments: readonly Adjustment[]): string[] {
   const table = new PolicyTable();
-  const rest = adjustments.flatMap(({ policy, tokens }) => [String(table.numberOf(policy)), String(tokens)]);
-  return table.args().concat(rest);
+  return table.args(adjustments.flatMap(({ policy, tokens }) => [table.numberOf(policy), tokens]));
 }

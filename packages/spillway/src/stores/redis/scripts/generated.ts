@@ -9,10 +9,10 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 }
 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
-export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
+export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "adjust",
-  sha1: "71d9a55f8a5bf11912192c47506ad909c00e270a",
-  arity: { head: 1, bucket: 3, lease: 7 },
+  sha1: "d01047e90d99b61162f33b4b7de552ce6a39b177",
+  arity: { head: 1, bucket: 2 },
   text: `-- spillway: adjust
 local function server_time_us()
   local time = redis.call('TIME')
@@ -41,9 +41,9 @@ local function token_bucket_expiry_ms(full_us, level, escrow_us)
 end
 local function read_policies(argv)
   local policies = {}
-  for i = 1, argv[1] + 0 do
+  for i = 1, argv[1] do
     local slot = 5 * i - 3
-    policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
+    policies[i] = { argv[slot], argv[slot + 1], argv[slot + 2], argv[slot + 3], argv[slot + 4] }
     if argv[slot] == 'l' then policies.has_log = true end
   end
   return policies, 2 + 5 * #policies
@@ -393,27 +393,50 @@ local function adjust_window(key, policy, now_us, window, tokens)
     window[4] = max(window[4], min(window[4] - tokens, 2 * limit - carried))
   end
 end
-local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
-  if older == 0 and newer == 0 then return n + 3 end
-  reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] = 1, older, older_death_us, newer, newer_death_us
-  reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
-  return n + 10
+local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
+  tokens, newer_id, life_us, contended)
+  local flag, first = 0, n + 1
+  n = n + 2
+  reply[n] = level
+  if time_us ~= now_us then
+    flag, n = 1, n + 1
+    reply[n] = time_us
+  end
+  if older > 0 then
+    flag, n = flag + 2, n + 2
+    reply[n - 1], reply[n] = older, older_death_us
+  end
+  if newer > 0 and (newer ~= tokens or newer_death_us ~= now_us + life_us) then
+    flag, n = flag + 4, n + 2
+    reply[n - 1], reply[n] = newer, newer_death_us
+  end
+  if tokens > 0 then
+    flag, n = flag + 8, n + 1
+    reply[n] = tokens
+    if newer_id ~= now_us then
+      flag, n = flag + 16, n + 1
+      reply[n] = newer_id
+    end
+  end
+  if contended then flag = flag + 32 end
+  reply[first] = flag
+  return n
 end
-local function reply_slots(reply, n, flag, a, b)
-  reply[n + 1], reply[n + 2], reply[n + 3] = flag, a, b
-  return n + 3
+local function reply_fault(reply, n, code)
+  reply[n + 1], reply[n + 2] = -1, code
+  return n + 2
 end
 local now_us = server_time_us()
-local policies, slot = read_policies(ARGV)
+local argv = cjson.decode(ARGV[1])
+local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy, tokens = policies[ARGV[slot] + 0], ARGV[slot + 1] + 0
+  local policy, tokens = policies[argv[slot]], argv[slot + 1]
   slot = slot + 2
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if is_foreign(KEYS[i], values[i]) then
-    n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], values[i], now_us, policy)
     if window then
@@ -421,7 +444,7 @@ for i = 1, #KEYS do
       n = reply_window(reply, n, KEYS[i], policy, window)
       write_window(KEYS[i], now_us, policy, window)
     else
-      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+      n = reply_fault(reply, n, fault_of(values[i]))
     end
   else
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
@@ -435,9 +458,9 @@ for i = 1, #KEYS do
       end
       write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
         newer_id, newer_death_us, demand)
-      n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
     else
-      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+      n = reply_fault(reply, n, fault_of(values[i]))
     end
   end
 end
@@ -467,10 +490,10 @@ return { now_us, redis.call('ZCARD', KEYS[1]) }
 };
 
 /** lua/peek.lua: Reads buckets as they stand now. */
-export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
+export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "peek",
-  sha1: "1a95640027e582197300896595eb9681322d3a1a",
-  arity: { head: 1, bucket: 3, lease: 7 },
+  sha1: "5aa3d7729f02dbdad3bda2551f76d3a52f96b0b5",
+  arity: { head: 1, bucket: 2 },
   text: `-- spillway: peek
 local function server_time_us()
   local time = redis.call('TIME')
@@ -493,9 +516,9 @@ local function rescaled(level, from, to)
 end
 local function read_policies(argv)
   local policies = {}
-  for i = 1, argv[1] + 0 do
+  for i = 1, argv[1] do
     local slot = 5 * i - 3
-    policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
+    policies[i] = { argv[slot], argv[slot + 1], argv[slot + 2], argv[slot + 3], argv[slot + 4] }
     if argv[slot] == 'l' then policies.has_log = true end
   end
   return policies, 2 + 5 * #policies
@@ -754,41 +777,64 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
-local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
-  if older == 0 and newer == 0 then return n + 3 end
-  reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] = 1, older, older_death_us, newer, newer_death_us
-  reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
-  return n + 10
+local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
+  tokens, newer_id, life_us, contended)
+  local flag, first = 0, n + 1
+  n = n + 2
+  reply[n] = level
+  if time_us ~= now_us then
+    flag, n = 1, n + 1
+    reply[n] = time_us
+  end
+  if older > 0 then
+    flag, n = flag + 2, n + 2
+    reply[n - 1], reply[n] = older, older_death_us
+  end
+  if newer > 0 and (newer ~= tokens or newer_death_us ~= now_us + life_us) then
+    flag, n = flag + 4, n + 2
+    reply[n - 1], reply[n] = newer, newer_death_us
+  end
+  if tokens > 0 then
+    flag, n = flag + 8, n + 1
+    reply[n] = tokens
+    if newer_id ~= now_us then
+      flag, n = flag + 16, n + 1
+      reply[n] = newer_id
+    end
+  end
+  if contended then flag = flag + 32 end
+  reply[first] = flag
+  return n
 end
-local function reply_slots(reply, n, flag, a, b)
-  reply[n + 1], reply[n + 2], reply[n + 3] = flag, a, b
-  return n + 3
+local function reply_fault(reply, n, code)
+  reply[n + 1], reply[n + 2] = -1, code
+  return n + 2
 end
 local now_us = server_time_us()
-local policies, slot = read_policies(ARGV)
+local argv = cjson.decode(ARGV[1])
+local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy = policies[ARGV[slot] + 0]
+  local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if is_foreign(KEYS[i], values[i]) then
-    n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+    n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], values[i], now_us, policy)
     if window then
       n = reply_window(reply, n, KEYS[i], policy, window)
     else
-      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+      n = reply_fault(reply, n, fault_of(values[i]))
     end
   else
     local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
       read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
     else
-      n = reply_slots(reply, n, -1, fault_of(values[i]), 0)
+      n = reply_fault(reply, n, fault_of(values[i]))
     end
   end
 end
@@ -797,10 +843,10 @@ return reply
 };
 
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
-export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7 }> = {
+export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "reset",
-  sha1: "c8e9a037d80deaeb7935e164abc85b7c05ffa2cc",
-  arity: { head: 1, bucket: 3, lease: 7 },
+  sha1: "27ddfacad1a877b2b125a155cb237f7dad78f3f2",
+  arity: { head: 1, bucket: 2 },
   text: `-- spillway: reset
 local function server_time_us()
   local time = redis.call('TIME')
@@ -829,9 +875,9 @@ local function token_bucket_expiry_ms(full_us, level, escrow_us)
 end
 local function read_policies(argv)
   local policies = {}
-  for i = 1, argv[1] + 0 do
+  for i = 1, argv[1] do
     local slot = 5 * i - 3
-    policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
+    policies[i] = { argv[slot], argv[slot + 1], argv[slot + 2], argv[slot + 3], argv[slot + 4] }
     if argv[slot] == 'l' then policies.has_log = true end
   end
   return policies, 2 + 5 * #policies
@@ -1155,23 +1201,46 @@ local function reset_window(policy, window)
     window[4], window[5] = 0, 0
   end
 end
-local function reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, level, time_us
-  if older == 0 and newer == 0 then return n + 3 end
-  reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] = 1, older, older_death_us, newer, newer_death_us
-  reply[n + 8], reply[n + 9], reply[n + 10] = 0, 0, 0
-  return n + 10
+local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
+  tokens, newer_id, life_us, contended)
+  local flag, first = 0, n + 1
+  n = n + 2
+  reply[n] = level
+  if time_us ~= now_us then
+    flag, n = 1, n + 1
+    reply[n] = time_us
+  end
+  if older > 0 then
+    flag, n = flag + 2, n + 2
+    reply[n - 1], reply[n] = older, older_death_us
+  end
+  if newer > 0 and (newer ~= tokens or newer_death_us ~= now_us + life_us) then
+    flag, n = flag + 4, n + 2
+    reply[n - 1], reply[n] = newer, newer_death_us
+  end
+  if tokens > 0 then
+    flag, n = flag + 8, n + 1
+    reply[n] = tokens
+    if newer_id ~= now_us then
+      flag, n = flag + 16, n + 1
+      reply[n] = newer_id
+    end
+  end
+  if contended then flag = flag + 32 end
+  reply[first] = flag
+  return n
 end
-local function reply_slots(reply, n, flag, a, b)
-  reply[n + 1], reply[n + 2], reply[n + 3] = flag, a, b
-  return n + 3
+local function reply_fault(reply, n, code)
+  reply[n + 1], reply[n + 2] = -1, code
+  return n + 2
 end
 local now_us = server_time_us()
-local policies, slot = read_policies(ARGV)
+local argv = cjson.decode(ARGV[1])
+local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local reply, n = { now_us }, 1
 for i = 1, #KEYS do
-  local policy = policies[ARGV[slot] + 0]
+  local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
   if policy[1] ~= 't' then
@@ -1188,7 +1257,7 @@ for i = 1, #KEYS do
     local level = math.max(0, (burst - older - newer) * scale)
     write_token_bucket(KEYS[i], now_us, scale, level, time_us, full_us, older, older_id, older_death_us, newer,
       newer_id, newer_death_us, demand)
-    n = reply_token_bucket(reply, n, level, time_us, older, older_death_us, newer, newer_death_us)
+    n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
   end
 end
 return reply
@@ -1196,117 +1265,265 @@ return reply
 };
 
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
-export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 3; readonly lease: 7; readonly run: 1 }> = {
+export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 2; readonly run: 1 }> = {
   name: "take",
-  sha1: "8f739c8c8962b7f0d7dae6f72f3b4fc096c5b155",
-  arity: { head: 1, bucket: 3, lease: 7, run: 1 },
+  sha1: "e658998545d313eb45c44e05fb9357c1dd69dda1",
+  arity: { head: 1, bucket: 2, run: 1 },
   text: `-- spillway: take
+local given = cjson.decode(ARGV[1])
+local letter = given[1]
 local time = redis.call('TIME')
 local call_us = time[1] * 1000000 + time[2]
-local is_short = ARGV[1] == 's'
-if is_short then
+if letter == 's' then
   local value = redis.pcall('GET', KEYS[1])
   if not value or #value == 33 then
-    local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-    local capacity = ARGV[5] * units_per_token
-    local full_us = math.ceil(capacity / units_per_tick) * tick_us
-    local form, level, time_us, scale, longest_us = 1, capacity, call_us, units_per_token, full_us
-    if value then form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value) end
-    if form == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+    local units_per_token, units_per_us = given[2], given[3]
+    local capacity = given[4] * units_per_token
+    local full_us = capacity / units_per_us
+    full_us = full_us + -full_us % 1
+    local byte, level, time_us, scale, longest_us = 1, capacity, call_us, units_per_token, full_us
+    if value then byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value) end
+    if byte == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
       and longest_us >= 0 and longest_us <= 1e300 then
       if longest_us > full_us then full_us = longest_us end
-      local ticks = math.floor((call_us - time_us) / tick_us)
-      level = level + units_per_tick * ticks
-      if level >= capacity then level, time_us = capacity, call_us else time_us = time_us + ticks * tick_us end
-      local served, cost_units = ARGV[6] + 0, ARGV[7] * units_per_token
+      level = level + units_per_us * (call_us - time_us)
+      if level > capacity then level = capacity end
+      local cost_units, served = given[5] * units_per_token, given[6]
       if cost_units > 0 then
-        local most = math.floor(level / cost_units)
+        local most = level / cost_units
+        most = most - most % 1
         if most < 0 then most = 0 end
         if most < served then served = most end
         level = level - served * cost_units
       end
-      local expiry_us = full_us
-      if level < 0 then expiry_us = 2 * full_us end
-      local expiry_ms = math.ceil(expiry_us / 1000) + 1
+      local expiry_ms = full_us / 1000
+      if level < 0 then expiry_ms = 2 * full_us / 1000 end
+      expiry_ms = expiry_ms + -expiry_ms % 1 + 1
       if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
-      redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us), 'PX', expiry_ms)
-      return { call_us, 0, level, time_us, served }
+      redis.call('SET', KEYS[1], struct.pack('<Bdddd', 1, level, call_us, units_per_token, full_us), 'PX', expiry_ms)
+      return { call_us, served, level }
     end
   end
 end
-local is_many = ARGV[1] == 'm'
-if is_many then
-  local units_per_token, units_per_tick, tick_us = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-  local capacity, cost_units = ARGV[5] * units_per_token, ARGV[6] * units_per_token
-  local shortest_us = math.ceil(capacity / units_per_tick) * tick_us
-  local key_count, asks = #KEYS, ARGV[7] + 0
-  local values = redis.call('MGET', unpack(KEYS))
-  local levels, times, longest, usual = {}, {}, {}, true
+if letter == 'm' then
+  local units_per_token, units_per_us = given[2], given[3]
+  local capacity, cost_units, asks = given[4] * units_per_token, given[5] * units_per_token, given[6]
+  local shortest_us = math.ceil(capacity / units_per_us)
+  local key_count, values = #KEYS, redis.call('MGET', unpack(KEYS))
+  local levels, longest, usual = {}, {}, true
   for i = 1, key_count do
     local value = values[i]
     if value then
-      local form, level, time_us, scale, longest_us
       usual = #value == 33
       if not usual then break end
-      form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
-      usual = form == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+      local byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+      usual = byte == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
         and longest_us >= 0 and longest_us <= 1e300
       if not usual then break end
       if longest_us < shortest_us then longest_us = shortest_us end
-      local ticks = math.floor((call_us - time_us) / tick_us)
-      level = level + units_per_tick * ticks
-      if level >= capacity then level, time_us = capacity, call_us else time_us = time_us + ticks * tick_us end
-      levels[i], times[i], longest[i] = level, time_us, longest_us
+      level = level + units_per_us * (call_us - time_us)
+      if level > capacity then level = capacity end
+      levels[i], longest[i] = level, longest_us
     end
   end
   if usual then
-    local is_flat, is_same = true, true
+    local is_alike, is_same, last_us, last_ms = true, true, 0, 0
     local new_asks, new_served, new_level, new_value, new_ms
     for i = 1, key_count do
-      local flag, level, time_us, served = 0, levels[i], times[i], asks
-      if ARGV[8] then served = ARGV[6 + i] + 0 end
+      local level, served, fault = levels[i], given[7] and given[5 + i] or asks, false
       if level then
         if cost_units > 0 then
-          local most = math.floor(level / cost_units)
+          local most = level / cost_units
+          most = most - most % 1
           if most < 0 then most = 0 end
           if most < served then served = most end
           level = level - served * cost_units
         end
         local expiry_us = longest[i]
         if level < 0 then expiry_us = 2 * expiry_us end
-        local expiry_ms = math.ceil(expiry_us / 1000) + 1
-        if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
-        redis.call('SET', KEYS[i], struct.pack('<Bdddd', 1, level, time_us, units_per_token, longest[i]), 'PX',
-          expiry_ms)
+        if expiry_us ~= last_us then
+          last_us, last_ms = expiry_us, string.format('%.0f', math.min(math.ceil(expiry_us / 1000) + 1, 3153600000000))
+        end
+        redis.call('SET', KEYS[i], struct.pack('<Bdddd', 1, level, call_us, units_per_token, longest[i]), 'PX', last_ms)
       else
         if served ~= new_asks then
           new_asks, new_served = served, served
-          if cost_units > 0 then
-            local most = math.floor(capacity / cost_units)
-            if most < new_served then new_served = most end
-          end
+          if cost_units > 0 then new_served = math.min(served, math.floor(capacity / cost_units)) end
           new_level = capacity - new_served * cost_units
           new_value = struct.pack('<Bdddd', 1, new_level, call_us, units_per_token, shortest_us)
-          new_ms = math.ceil(shortest_us / 1000) + 1
-          if new_ms > 3153600000000 then new_ms = 3153600000000 end
+          new_ms = string.format('%.0f', math.min(math.ceil(shortest_us / 1000) + 1, 3153600000000))
         end
-        level, time_us, served = new_level, call_us, new_served
-        if redis.pcall('SET', KEYS[i], new_value, 'PX', new_ms, 'GET') then
-          flag, level, time_us, served = -1, 1, 0, 0
-        end
+        level, served = new_level, new_served
+        if redis.pcall('SET', KEYS[i], new_value, 'PX', new_ms, 'GET') then level, served, fault = 1, 0, true end
       end
-      longest[i], levels[i], times[i], values[i] = flag, level, time_us, served
-      if flag ~= 0 or time_us ~= call_us or served ~= values[1] then is_flat = false end
+      longest[i], levels[i], values[i] = fault, level, served
+      if fault or served ~= values[1] then is_alike = false end
       if level ~= levels[1] then is_same = false end
     end
-    if is_flat and is_same then return { call_us, values[1], levels[1] } end
-    if is_flat then return { call_us, values[1], unpack(levels) } end
-    local reply, n = { call_us }, 1
-    for i = 1, key_count do
-      reply[n + 1], reply[n + 2], reply[n + 3] = longest[i], levels[i], times[i]
-      n = n + 3
+    if is_alike and is_same then return { call_us, values[1], levels[1] } end
+    if is_alike then return { call_us, values[1], unpack(levels) } end
+    local reply = { call_us }
+    for i = 1, key_count do reply[2 * i], reply[2 * i + 1] = longest[i] and -1 or 0, levels[i] end
+    for i = 1, key_count do reply[2 * key_count + 1 + i] = values[i] end
+    return reply
+  end
+end
+if letter == 'r' then
+  local life_us, asks, cost, slot, key_count = given[2], given[3], given[4], 5, #KEYS
+  local reply, n, served, usual = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1, asks, true
+  local recent, weight, writes
+  if life_us > 0 then recent, weight, slot = given[5], given[6], 7 end
+  if key_count > 1 then writes = { 0, 0, 0, 0 } end
+  if served < 0 then served = 0 end
+  for i = 1, key_count do
+    local value, units_per_token, units_per_us, burst =
+      redis.pcall('GET', KEYS[i]), given[slot], given[slot + 1], given[slot + 2]
+    slot = slot + 3
+    local capacity = burst * units_per_token
+    local full_us = capacity / units_per_us
+    full_us = full_us + -full_us % 1
+    local level, time_us = capacity, call_us
+    local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+    if value then
+      local byte, scale, longest_us
+      if #value == 89 then
+        byte, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us,
+          demand = struct.unpack('<Bddddddddddd', value)
+        usual = byte == 2 and older >= 0 and newer >= 0 and older + newer <= 9007199254740992 and older_id >= 0
+          and newer_id >= 0 and older_id + newer_id <= 9007199254740992 and older_death_us >= 0 and newer_death_us >= 0
+          and older_death_us + newer_death_us <= 9007199254740992 and (older == 0 or older_death_us > call_us)
+          and (newer == 0 or newer_death_us > call_us) and demand >= 0 and demand <= 1e300
+      elseif #value == 33 then
+        byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+        usual = byte == 1
+      else
+        usual = false
+      end
+      usual = usual and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+        and longest_us >= 0 and longest_us <= 1e300
+      if not usual then break end
+      if longest_us > full_us then full_us = longest_us end
     end
-    for i = 1, key_count do reply[n + i] = values[i] end
+    local quiet_us, ceiling = call_us - time_us, (burst - older - newer) * units_per_token
+    if ceiling < 0 then ceiling = 0 end
+    level = level + units_per_us * quiet_us
+    if level > ceiling then level = ceiling end
+    local wish, left, contended, share = 0, 0, false, 1
+    if life_us > 0 then
+      local step, last = life_us / (life_us + quiet_us / 4), slot + 1 + 3 * given[slot + 1]
+      wish, demand = given[slot], demand * step * step * step * step + recent
+      for s = slot + 2, last, 3 do
+        local id, closed, returned = given[s], given[s + 1], given[s + 2]
+        if older_id == id and older > 0 then
+          if closed > older then closed = older end
+          older = older - closed
+        elseif newer_id == id and newer > 0 then
+          if closed > newer then closed = newer end
+          newer = newer - closed
+        else
+          closed = 0
+        end
+        if returned > closed then returned = closed end
+        if returned > 0 then
+          level, ceiling = level + returned * units_per_token, (burst - older - newer) * units_per_token
+          if ceiling < 0 then ceiling = 0 end
+          if level > ceiling then level = ceiling end
+        end
+      end
+      slot = last + 1
+      if demand > weight then share = weight / demand end
+      local per_us = units_per_us / units_per_token
+      if demand > 0.9 * per_us * life_us then
+        local hold_us, tokens = life_us / 4, level / units_per_token
+        if burst / (4 * per_us) < hold_us then hold_us = burst / (4 * per_us) end
+        contended = tokens < burst / 2 and tokens < 2 * per_us * hold_us + 2
+        if contended then
+          left = tokens
+          if share < 0.5 then left = 2 * share * tokens end
+          left = left - left % 1
+        end
+      end
+    end
+    if cost > 0 then
+      local most = level / (cost * units_per_token)
+      most = most - most % 1
+      if contended then
+        local fair = left / cost
+        fair = fair - fair % 1
+        if fair < 1 then fair = 1 end
+        if fair < most then most = fair end
+      end
+      if most < served then
+        usual, served = key_count == 1, most
+        if not usual then break end
+        if served < 0 then served = 0 end
+      end
+      level = level - served * cost * units_per_token
+    end
+    local tokens = 0
+    if wish > 0 and served >= asks then
+      local most, shelf = left - served * cost, level / units_per_token
+      if not contended then most = share * shelf / 2 elseif shelf < most then most = shelf end
+      if most > wish then most = wish end
+      if most >= 1 then
+        tokens = most - most % 1
+        if older == 0 or newer == 0 then
+          local id = older_id
+          if newer_id > id then id = newer_id end
+          id = id + 1
+          if call_us > id then id = call_us end
+          if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
+          newer, newer_id, newer_death_us = 0, id, 0
+        end
+        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
+        if call_us + life_us > newer_death_us then newer_death_us = call_us + life_us end
+        newer, level = newer + tokens, level - tokens * units_per_token
+      end
+    end
+    local expiry_ms, escrow_us = full_us, 0
+    if level < 0 then expiry_ms = expiry_ms + full_us end
+    if older > 0 then escrow_us = older_death_us - call_us end
+    if newer > 0 and newer_death_us - call_us > escrow_us then escrow_us = newer_death_us - call_us end
+    expiry_ms = (expiry_ms + escrow_us) / 1000
+    expiry_ms = expiry_ms + -expiry_ms % 1 + 1
+    if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
+    if newer_id == 0 and demand == 0 then
+      value = struct.pack('<Bdddd', 1, level, call_us, units_per_token, full_us)
+    else
+      value = struct.pack('<Bddddddddddd', 2, level, call_us, units_per_token, full_us, older, older_id, older_death_us,
+        newer, newer_id, newer_death_us, demand)
+    end
+    if writes then
+      writes[2 * i - 1], writes[2 * i] = value, expiry_ms
+    else
+      redis.call('SET', KEYS[i], value, 'PX', expiry_ms)
+    end
+    local flag, first = 0, n + 1
+    n = n + 2
+    reply[n] = level
+    if older > 0 then
+      flag, n = 2, n + 2
+      reply[n - 1], reply[n] = older, older_death_us
+    end
+    if newer > 0 and (newer ~= tokens or newer_death_us ~= call_us + life_us) then
+      flag, n = flag + 4, n + 2
+      reply[n - 1], reply[n] = newer, newer_death_us
+    end
+    if tokens > 0 then
+      flag, n = flag + 8, n + 1
+      reply[n] = tokens
+      if newer_id ~= call_us then
+        flag, n = flag + 16, n + 1
+        reply[n] = newer_id
+      end
+    end
+    if contended then flag = flag + 32 end
+    reply[first] = flag
+  end
+  if usual then
+    for i = 1, writes and key_count or 0 do redis.call('SET', KEYS[i], writes[2 * i - 1], 'PX', writes[2 * i]) end
+    if asks >= 0 then reply[n + 1], n = served, n + 1 end
+    reply[n + 1] = nil
     return reply
   end
 end
@@ -1333,12 +1550,46 @@ local function token_bucket_expiry_ms(full_us, level, escrow_us)
 end
 local function read_policies(argv)
   local policies = {}
-  for i = 1, argv[1] + 0 do
+  for i = 1, argv[1] do
     local slot = 5 * i - 3
-    policies[i] = { argv[slot], argv[slot + 1] + 0, argv[slot + 2] + 0, argv[slot + 3] + 0, argv[slot + 4] + 0 }
+    policies[i] = { argv[slot], argv[slot + 1], argv[slot + 2], argv[slot + 3], argv[slot + 4] }
     if argv[slot] == 'l' then policies.has_log = true end
   end
   return policies, 2 + 5 * #policies
+end
+local function long_form(args, bucket_count)
+  local form = args[1]
+  if form == 's' then return { 1, 't', args[2], args[3], 1, args[4], 1, args[6], 1, 1, args[5] } end
+  if form == 'm' then
+    local long = { 1, 't', args[2], args[3], 1, args[4] }
+    for i = 1, bucket_count do
+      local run, asks = 3 + 4 * i + bucket_count, args[6]
+      if args[7] then asks = args[5 + i] end
+      long[6 + i], long[run], long[run + 1], long[run + 2], long[run + 3] = 1, asks, 1, i, args[5]
+    end
+    return long
+  end
+  if form ~= 'r' then return args end
+  local long, life_us, asks, slot, n = { bucket_count }, args[2], args[3], 5, 1 + 5 * bucket_count
+  if life_us > 0 then slot = 7 end
+  for i = 1, bucket_count do
+    local policy = 5 * i - 3
+    long[policy], long[policy + 1], long[policy + 2], long[policy + 3], long[policy + 4] =
+      't', args[slot], args[slot + 1], 1, args[slot + 2]
+    slot, n = slot + 3, n + 1
+    long[n] = i
+    if life_us > 0 then
+      long[n], long[n + 1], long[n + 2], long[n + 3], long[n + 4] = -i, args[slot], life_us, args[5], args[6]
+      local rest = 1 + 3 * args[slot + 1]
+      for k = 1, rest do long[n + 4 + k] = args[slot + k] end
+      slot, n = slot + 1 + rest, n + 4 + rest
+    end
+  end
+  if asks >= 0 then
+    long[n + 1], long[n + 2] = asks, bucket_count
+    for i = 1, bucket_count do long[n + 2 * i + 1], long[n + 2 * i + 2] = i, args[4] end
+  end
+  return long
 end
 local function fault_of(value)
   if value then return 2 end
@@ -1683,35 +1934,107 @@ local function budget_of(level, demand, weight, life_us, units_per_token, units_
   end
   return tokens, 0, share
 end
-local argv = ARGV
-if is_short then
-  argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5], '1', ARGV[6], '1', '1', ARGV[7] }
-elseif is_many then
-  argv = { '1', 't', ARGV[2], ARGV[3], ARGV[4], ARGV[5] }
-  local bucket_count = #KEYS
-  for i = 1, bucket_count do
-    local run = 3 + 4 * i + bucket_count
-    argv[6 + i], argv[run], argv[run + 1], argv[run + 2], argv[run + 3] = '1', ARGV[6 + i] or ARGV[7], '1', i, ARGV[6]
+local function lease_size(wish, shelf, contended, left, share)
+  local most = share * shelf / 2
+  if contended then most = min(left, shelf) end
+  return max(0, min(wish, floor(most)))
+end
+local function granted_lease(tokens, life_us, now_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
+  if older == 0 or newer == 0 then
+    local last_id = max(older_id, newer_id)
+    if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
+    newer, newer_id, newer_death_us = 0, max(now_us, last_id + 1), 0
   end
+  if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
+  return older, older_id, older_death_us, newer + tokens, newer_id, max(newer_death_us, now_us + life_us)
 end
 local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
 local USED, COSTS = 4, 5
+local function serve_run(argv, asks, first, last, buckets, policy_of)
+  local served = asks
+  for c = first, last, 2 do
+    local i, cost = argv[c], argv[c + 1]
+    local b = buckets[i]
+    if not b then
+      served = 0
+    elseif cost > 0 then
+      local policy, most = policy_of[i], floor(b[LEFT] / cost)
+      if policy[1] == 't' then
+        local on_shelf = floor(b[LEVEL] / (cost * policy[2]))
+        if most < 1 and not b[ASKED] then most = 1 end
+        if on_shelf < most then most = on_shelf end
+      end
+      if most < served then served = most end
+    end
+  end
+  if served < 0 then served = 0 end
+  for c = first, last, 2 do
+    local i, cost = argv[c], argv[c + 1]
+    local b, policy = buckets[i], policy_of[i]
+    if b then
+      if served < asks then
+        b[REFUSED] = true
+        if policy[1] == 'l' then
+          b[COSTS] = b[COSTS] or {}
+          b[COSTS][#b[COSTS] + 1] = cost
+        end
+      end
+      if b[WISH] and asks > 0 and cost > 0 then b[ASKED] = true end
+      local charged = served * cost
+      b[LEFT] = b[LEFT] - charged
+      if policy[1] == 't' then b[LEVEL] = b[LEVEL] - charged * policy[2] else b[USED] = b[USED] + charged end
+    end
+  end
+  return served
+end
+local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
+  tokens, newer_id, life_us, contended)
+  local flag, first = 0, n + 1
+  n = n + 2
+  reply[n] = level
+  if time_us ~= now_us then
+    flag, n = 1, n + 1
+    reply[n] = time_us
+  end
+  if older > 0 then
+    flag, n = flag + 2, n + 2
+    reply[n - 1], reply[n] = older, older_death_us
+  end
+  if newer > 0 and (newer ~= tokens or newer_death_us ~= now_us + life_us) then
+    flag, n = flag + 4, n + 2
+    reply[n - 1], reply[n] = newer, newer_death_us
+  end
+  if tokens > 0 then
+    flag, n = flag + 8, n + 1
+    reply[n] = tokens
+    if newer_id ~= now_us then
+      flag, n = flag + 16, n + 1
+      reply[n] = newer_id
+    end
+  end
+  if contended then flag = flag + 32 end
+  reply[first] = flag
+  return n
+end
+local function reply_fault(reply, n, code)
+  reply[n + 1], reply[n + 2] = -1, code
+  return n + 2
+end
+local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
 local argument_count, key_count = #argv, #KEYS
 local buckets, policy_of = {}, {}
 for i = 1, key_count do
-  local number = argv[slot] + 0
+  local number = argv[slot]
   slot = slot + 1
   local reported = number < 0
-  local policy, value = policies[reported and -number or number], values[i]
+  local policy = policies[reported and -number or number]
   policy_of[i] = policy
-  if value == nil then
-    value = value_of(KEYS[i], policy)
-    values[i] = value
-  end
+  if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
+  local value = values[i]
   if is_foreign(KEYS[i], value) then
     buckets[i] = false
   elseif policy[1] ~= 't' then
@@ -1723,17 +2046,17 @@ for i = 1, key_count do
     if not level then
       buckets[i] = false
     elseif reported then
-      local life_us = argv[slot + 1] + 0
+      local life_us = argv[slot + 1]
       local step = life_us / (life_us + quiet_us / 4)
       demand = demand * step * step * step * step + argv[slot + 2]
       for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do
-        level, older, newer = settled_lease(argv[s] + 0, argv[s + 1] + 0, argv[s + 2] + 0, level, older, older_id,
+        level, older, newer = settled_lease(argv[s], argv[s + 1], argv[s + 2], level, older, older_id,
           newer, newer_id, units_per_token, burst)
       end
       local left, contended, share =
-        budget_of(level, demand, argv[slot + 3] + 0, life_us, units_per_token, policy[3], policy[4], burst)
+        budget_of(level, demand, argv[slot + 3], life_us, units_per_token, policy[3], policy[4], burst)
       buckets[i] = { left, false, level, time_us, full_us, older, older_id, older_death_us, newer, newer_id,
-        newer_death_us, demand, argv[slot] + 0, life_us, contended, share, false }
+        newer_death_us, demand, argv[slot], life_us, contended, share, false }
     else
       buckets[i] = { math.huge, false, level, time_us, full_us, older, older_id, older_death_us, newer,
         newer_id, newer_death_us, demand }
@@ -1743,87 +2066,35 @@ for i = 1, key_count do
 end
 local served, run = { 0 }, 0
 while slot <= argument_count do
-  local count, first_charge = argv[slot] + 0, slot + 2
-  slot = first_charge + 2 * argv[slot + 1]
+  local first, last = slot + 2, slot + 1 + 2 * argv[slot + 1]
   run = run + 1
-  local done = count
-  for c = first_charge, slot - 2, 2 do
-    local i, cost = argv[c] + 0, argv[c + 1] + 0
-    local b = buckets[i]
-    if not b then
-      done = 0
-    elseif cost > 0 then
-      local policy, most = policy_of[i], floor(b[LEFT] / cost)
-      if policy[1] == 't' then
-        local on_shelf = floor(b[LEVEL] / (cost * policy[2]))
-        if most < 1 and not b[ASKED] then most = 1 end
-        if on_shelf < most then most = on_shelf end
-      end
-      if most < done then done = most end
-    end
-  end
-  if done < 0 then done = 0 end
-  for c = first_charge, slot - 2, 2 do
-    local i, cost = argv[c] + 0, argv[c + 1] + 0
-    local b, policy = buckets[i], policy_of[i]
-    if b then
-      if done < count then
-        b[REFUSED] = true
-        if policy[1] == 'l' then
-          b[COSTS] = b[COSTS] or {}
-          b[COSTS][#b[COSTS] + 1] = cost
-        end
-      end
-      if b[WISH] and count > 0 and cost > 0 then b[ASKED] = true end
-      local charged = done * cost
-      b[LEFT] = b[LEFT] - charged
-      if policy[1] == 't' then b[LEVEL] = b[LEVEL] - charged * policy[2] else b[USED] = b[USED] + charged end
-    end
-  end
-  served[run] = done
+  served[run] = serve_run(argv, argv[slot], first, last, buckets, policy_of)
+  slot = last + 1
 end
-local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
+local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1
 for i = 1, key_count do
   local b, policy = buckets[i], policy_of[i]
   if not b then
-    reply[n + 1], reply[n + 2], reply[n + 3] = -1, fault_of(values[i]), 0
-    n = n + 3
+    n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     charge_window(KEYS[i], call_us, policy, b)
     n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
     write_window(KEYS[i], call_us, policy, b)
   else
-    local level, older, older_death_us, newer, newer_id, newer_death_us =
-      b[LEVEL], b[OLDER], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
-    local older_id, tokens, id, wish = b[OLDER_ID], 0, 0, b[WISH]
-    if wish and wish > 0 and not b[REFUSED] then
-      local units_per_token = policy[2]
-      local most = b[SHARE] * (level / units_per_token) / 2
-      if b[CONTENDED] == 1 then most = min(b[LEFT], level / units_per_token) end
-      tokens = max(0, min(wish, floor(most)))
-      if tokens > 0 then
-        if older == 0 or newer == 0 then
-          local last_id = max(older_id, newer_id)
-          if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
-          newer, newer_id, newer_death_us = 0, max(call_us, last_id + 1), 0
-        end
-        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
-        if call_us + b[LIFE_US] > newer_death_us then newer_death_us = call_us + b[LIFE_US] end
-        newer, level, id = newer + tokens, level - tokens * units_per_token, newer_id
-      end
+    local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
+      b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
+    local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
+    if b[WISH] and not b[REFUSED] then
+      tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
+    end
+    if tokens > 0 then
+      level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
+        granted_lease(tokens, life_us, call_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
     end
     write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id, older_death_us,
       newer, newer_id, newer_death_us, b[DEMAND])
-    reply[n + 2], reply[n + 3] = level, b[TIME_US]
-    if wish or older > 0 or newer > 0 then
-      reply[n + 1], reply[n + 4], reply[n + 5], reply[n + 6], reply[n + 7] =
-        1, older, older_death_us, newer, newer_death_us
-      reply[n + 8], reply[n + 9], reply[n + 10] = id, tokens, b[CONTENDED] or 0
-      n = n + 10
-    else
-      reply[n + 1] = 0
-      n = n + 3
-    end
+    n = reply_token_bucket(reply, n, call_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
+      tokens, newer_id, life_us, contended)
   end
 end
 for i = 1, run do reply[n + i] = served[i] end

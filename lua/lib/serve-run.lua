@@ -1,0 +1,47 @@
+-- Slots of a bucket's table.
+local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
+  1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
+-- Of a window's, beside what is left and whether an ask was refused: what is charged, and of a log's the costs refused.
+local USED, COSTS = 4, 5
+
+-- Serves a run of equal asks, whose charges stand in slots `first` to `last`: as many as each of their buckets has room for,
+-- in one step whatever their number. The first ask on a bucket is served where it fits, though it be more than a contended
+-- bucket has for this call. Returns how many were served.
+local function serve_run(argv, asks, first, last, buckets, policy_of)
+  local served = asks
+  for c = first, last, 2 do
+    local i, cost = argv[c], argv[c + 1]
+    local b = buckets[i]
+    if not b then
+      served = 0
+    elseif cost > 0 then
+      local policy, most = policy_of[i], floor(b[LEFT] / cost)
+      if policy[1] == 't' then
+        local on_shelf = floor(b[LEVEL] / (cost * policy[2]))
+        if most < 1 and not b[ASKED] then most = 1 end
+        if on_shelf < most then most = on_shelf end
+      end
+      if most < served then served = most end
+    end
+  end
+  if served < 0 then served = 0 end
+  for c = first, last, 2 do
+    local i, cost = argv[c], argv[c + 1]
+    local b, policy = buckets[i], policy_of[i]
+    if b then
+      if served < asks then
+        b[REFUSED] = true
+        if policy[1] == 'l' then
+          b[COSTS] = b[COSTS] or {}
+          b[COSTS][#b[COSTS] + 1] = cost
+        end
+      end
+      if b[WISH] and asks > 0 and cost > 0 then b[ASKED] = true end
+      local charged = served * cost
+      b[LEFT] = b[LEFT] - charged
+      if policy[1] == 't' then b[LEVEL] = b[LEVEL] - charged * policy[2] else b[USED] = b[USED] + charged end
+    end
+  end
+  return served
+end
