@@ -17,7 +17,8 @@
 --         "m" several such buckets of one policy, each with a run: the same, but how many asks for each, unless all are alike
 --         "r" one run on each of the buckets, of one cost, or no run; no reports, or one on each bucket, alike but for wish and
 --             settlements: life in us or 0 without reports, how many asks or -1 without a run, the cost of each; with reports
---             demand, weight; per bucket: P; with reports wish, the number of settlements, three numbers for each
+--             demand, weight; per bucket: P; with reports wish, the number of settlements, three numbers for each. Without
+--             reports, P may be a fixed window too: its limit below 0, period in us, 1 when aligned to the clock or 0
 -- Returns: integers: the server's time in us; per bucket two or more; per run how many of its asks were served, the first ones.
 --         A token bucket: its flag, its level in units, then what the flag is the sum of:
 --           1 the time of the level in us; else it is the server's time
@@ -154,146 +155,174 @@ if letter == 'r' then
     local value, units_per_token, units_per_us, burst =
       redis.pcall('GET', KEYS[i]), given[slot], given[slot + 1], given[slot + 2]
     slot = slot + 3
-    local capacity = burst * units_per_token
-    local full_us = capacity / units_per_us
-    full_us = full_us + -full_us % 1
-    local level, time_us = capacity, call_us
-    local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
-    if value then
-      local byte, scale, longest_us
-      if #value == 89 then
-        byte, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us,
-          demand = struct.unpack('<Bddddddddddd', value)
-        usual = byte == 2 and older >= 0 and newer >= 0 and older + newer <= 9007199254740992 and older_id >= 0
-          and newer_id >= 0 and older_id + newer_id <= 9007199254740992 and older_death_us >= 0 and newer_death_us >= 0
-          and older_death_us + newer_death_us <= 9007199254740992 and (older == 0 or older_death_us > call_us)
-          and (newer == 0 or newer_death_us > call_us) and demand >= 0 and demand <= 1e300
-      elseif #value == 33 then
-        byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
-        usual = byte == 1
-      else
-        usual = false
-      end
-      usual = usual and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
-        and longest_us >= 0 and longest_us <= 1e300
-      if not usual then break end
-      if longest_us > full_us then full_us = longest_us end
-    end
-    local quiet_us, ceiling = call_us - time_us, (burst - older - newer) * units_per_token
-    if ceiling < 0 then ceiling = 0 end
-    level = level + units_per_us * quiet_us
-    if level > ceiling then level = ceiling end
-    local wish, left, contended, share = 0, 0, false, 1
-    if life_us > 0 then
-      local step, last = life_us / (life_us + quiet_us / 4), slot + 1 + 3 * given[slot + 1]
-      wish, demand = given[slot], demand * step * step * step * step + recent
-      for s = slot + 2, last, 3 do
-        local id, closed, returned = given[s], given[s + 1], given[s + 2]
-        if older_id == id and older > 0 then
-          if closed > older then closed = older end
-          older = older - closed
-        elseif newer_id == id and newer > 0 then
-          if closed > newer then closed = newer end
-          newer = newer - closed
-        else
-          closed = 0
-        end
-        if returned > closed then returned = closed end
-        if returned > 0 then
-          level, ceiling = level + returned * units_per_token, (burst - older - newer) * units_per_token
-          if ceiling < 0 then ceiling = 0 end
-          if level > ceiling then level = ceiling end
-        end
-      end
-      slot = last + 1
-      if demand > weight then share = weight / demand end
-      local per_us = units_per_us / units_per_token
-      if demand > 0.9 * per_us * life_us then
-        local hold_us, tokens = life_us / 4, level / units_per_token
-        if burst / (4 * per_us) < hold_us then hold_us = burst / (4 * per_us) end
-        contended = tokens < burst / 2 and tokens < 2 * per_us * hold_us + 2
-        if contended then
-          left = tokens
-          if share < 0.5 then left = 2 * share * tokens end
-          left = left - left % 1
-        end
-      end
-    end
-    if cost > 0 then
-      local most = level / (cost * units_per_token)
-      most = most - most % 1
-      if contended then
-        local fair = left / cost
-        fair = fair - fair % 1
-        if fair < 1 then fair = 1 end
-        if fair < most then most = fair end
-      end
-      if most < served then
-        usual, served = key_count == 1, most
+    local expiry_ms
+    if units_per_token < 0 then
+      local limit, period_us, start_us, used = -units_per_token, units_per_us, call_us, 0
+      if burst == 1 then start_us = call_us - call_us % period_us end
+      if value then
+        local byte, stored_us, stored
+        if #value == 17 then byte, stored_us, stored = struct.unpack('<Bdd', value) end
+        usual = byte == 3 and stored_us >= 0 and stored_us <= call_us and stored >= 0 and stored <= 9007199254740992
         if not usual then break end
-        if served < 0 then served = 0 end
+        if call_us - stored_us < period_us then start_us, used = stored_us, stored end
       end
-      level = level - served * cost * units_per_token
-    end
-    local tokens = 0
-    if wish > 0 and served >= asks then
-      local most, shelf = left - served * cost, level / units_per_token
-      if not contended then most = share * shelf / 2 elseif shelf < most then most = shelf end
-      if most > wish then most = wish end
-      if most >= 1 then
-        tokens = most - most % 1
-        if older == 0 or newer == 0 then
-          local id = older_id
-          if newer_id > id then id = newer_id end
-          id = id + 1
-          if call_us > id then id = call_us end
-          if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
-          newer, newer_id, newer_death_us = 0, id, 0
+      if cost > 0 then
+        local most = (limit - used) / cost
+        most = most - most % 1
+        if most < served then
+          usual, served = key_count == 1, most
+          if not usual then break end
+          if served < 0 then served = 0 end
         end
-        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
-        if call_us + life_us > newer_death_us then newer_death_us = call_us + life_us end
-        newer, level = newer + tokens, level - tokens * units_per_token
+        used = used + served * cost
       end
+      value, expiry_ms = struct.pack('<Bdd', 3, start_us, used), (start_us + period_us - call_us) / 1000
+      reply[n + 1], reply[n + 2], reply[n + 3] = 0, used, start_us
+      n = n + 3
+    else
+      local capacity = burst * units_per_token
+      local full_us = capacity / units_per_us
+      full_us = full_us + -full_us % 1
+      local level, time_us = capacity, call_us
+      local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+      if value then
+        local byte, scale, longest_us
+        if #value == 89 then
+          byte, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us,
+            demand = struct.unpack('<Bddddddddddd', value)
+          usual = byte == 2 and older >= 0 and newer >= 0 and older + newer <= 9007199254740992
+            and older_id >= 0 and newer_id >= 0 and older_id + newer_id <= 9007199254740992
+            and older_death_us >= 0 and newer_death_us >= 0 and older_death_us + newer_death_us <= 9007199254740992
+            and (older == 0 or older_death_us > call_us) and (newer == 0 or newer_death_us > call_us)
+            and demand >= 0 and demand <= 1e300
+        elseif #value == 33 then
+          byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+          usual = byte == 1
+        else
+          usual = false
+        end
+        usual = usual and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+          and longest_us >= 0 and longest_us <= 1e300
+        if not usual then break end
+        if longest_us > full_us then full_us = longest_us end
+      end
+      local quiet_us, ceiling = call_us - time_us, (burst - older - newer) * units_per_token
+      if ceiling < 0 then ceiling = 0 end
+      level = level + units_per_us * quiet_us
+      if level > ceiling then level = ceiling end
+      local wish, left, contended, share = 0, 0, false, 1
+      if life_us > 0 then
+        local step, last = life_us / (life_us + quiet_us / 4), slot + 1 + 3 * given[slot + 1]
+        wish, demand = given[slot], demand * step * step * step * step + recent
+        for s = slot + 2, last, 3 do
+          local id, closed, returned = given[s], given[s + 1], given[s + 2]
+          if older_id == id and older > 0 then
+            if closed > older then closed = older end
+            older = older - closed
+          elseif newer_id == id and newer > 0 then
+            if closed > newer then closed = newer end
+            newer = newer - closed
+          else
+            closed = 0
+          end
+          if returned > closed then returned = closed end
+          if returned > 0 then
+            level, ceiling = level + returned * units_per_token, (burst - older - newer) * units_per_token
+            if ceiling < 0 then ceiling = 0 end
+            if level > ceiling then level = ceiling end
+          end
+        end
+        slot = last + 1
+        if demand > weight then share = weight / demand end
+        local per_us = units_per_us / units_per_token
+        if demand > 0.9 * per_us * life_us then
+          local hold_us, tokens = life_us / 4, level / units_per_token
+          if burst / (4 * per_us) < hold_us then hold_us = burst / (4 * per_us) end
+          contended = tokens < burst / 2 and tokens < 2 * per_us * hold_us + 2
+          if contended then
+            left = tokens
+            if share < 0.5 then left = 2 * share * tokens end
+            left = left - left % 1
+          end
+        end
+      end
+      if cost > 0 then
+        local most = level / (cost * units_per_token)
+        most = most - most % 1
+        if contended then
+          local fair = left / cost
+          fair = fair - fair % 1
+          if fair < 1 then fair = 1 end
+          if fair < most then most = fair end
+        end
+        if most < served then
+          usual, served = key_count == 1, most
+          if not usual then break end
+          if served < 0 then served = 0 end
+        end
+        level = level - served * cost * units_per_token
+      end
+      local tokens = 0
+      if wish > 0 and served >= asks then
+        local most, shelf = left - served * cost, level / units_per_token
+        if not contended then most = share * shelf / 2 elseif shelf < most then most = shelf end
+        if most > wish then most = wish end
+        if most >= 1 then
+          tokens = most - most % 1
+          if older == 0 or newer == 0 then
+            local id = older_id
+            if newer_id > id then id = newer_id end
+            id = id + 1
+            if call_us > id then id = call_us end
+            if newer > 0 then older, older_id, older_death_us = newer, newer_id, newer_death_us end
+            newer, newer_id, newer_death_us = 0, id, 0
+          end
+          if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
+          if call_us + life_us > newer_death_us then newer_death_us = call_us + life_us end
+          newer, level = newer + tokens, level - tokens * units_per_token
+        end
+      end
+      local escrow_us = 0
+      expiry_ms = full_us
+      if level < 0 then expiry_ms = expiry_ms + full_us end
+      if older > 0 then escrow_us = older_death_us - call_us end
+      if newer > 0 and newer_death_us - call_us > escrow_us then escrow_us = newer_death_us - call_us end
+      expiry_ms = (expiry_ms + escrow_us) / 1000
+      if newer_id == 0 and demand == 0 then
+        value = struct.pack('<Bdddd', 1, level, call_us, units_per_token, full_us)
+      else
+        value = struct.pack('<Bddddddddddd', 2, level, call_us, units_per_token, full_us, older, older_id,
+          older_death_us, newer, newer_id, newer_death_us, demand)
+      end
+      local flag, first = 0, n + 1
+      n = n + 2
+      reply[n] = level
+      if older > 0 then
+        flag, n = 2, n + 2
+        reply[n - 1], reply[n] = older, older_death_us
+      end
+      if newer > 0 and (newer ~= tokens or newer_death_us ~= call_us + life_us) then
+        flag, n = flag + 4, n + 2
+        reply[n - 1], reply[n] = newer, newer_death_us
+      end
+      if tokens > 0 then
+        flag, n = flag + 8, n + 1
+        reply[n] = tokens
+        if newer_id ~= call_us then
+          flag, n = flag + 16, n + 1
+          reply[n] = newer_id
+        end
+      end
+      if contended then flag = flag + 32 end
+      reply[first] = flag
     end
-    local expiry_ms, escrow_us = full_us, 0
-    if level < 0 then expiry_ms = expiry_ms + full_us end
-    if older > 0 then escrow_us = older_death_us - call_us end
-    if newer > 0 and newer_death_us - call_us > escrow_us then escrow_us = newer_death_us - call_us end
-    expiry_ms = (expiry_ms + escrow_us) / 1000
     expiry_ms = expiry_ms + -expiry_ms % 1 + 1
     if expiry_ms > 3153600000000 then expiry_ms = 3153600000000 end
-    if newer_id == 0 and demand == 0 then
-      value = struct.pack('<Bdddd', 1, level, call_us, units_per_token, full_us)
-    else
-      value = struct.pack('<Bddddddddddd', 2, level, call_us, units_per_token, full_us, older, older_id, older_death_us,
-        newer, newer_id, newer_death_us, demand)
-    end
     if writes then
       writes[2 * i - 1], writes[2 * i] = value, expiry_ms
     else
       redis.call('SET', KEYS[i], value, 'PX', expiry_ms)
     end
-    local flag, first = 0, n + 1
-    n = n + 2
-    reply[n] = level
-    if older > 0 then
-      flag, n = 2, n + 2
-      reply[n - 1], reply[n] = older, older_death_us
-    end
-    if newer > 0 and (newer ~= tokens or newer_death_us ~= call_us + life_us) then
-      flag, n = flag + 4, n + 2
-      reply[n - 1], reply[n] = newer, newer_death_us
-    end
-    if tokens > 0 then
-      flag, n = flag + 8, n + 1
-      reply[n] = tokens
-      if newer_id ~= call_us then
-        flag, n = flag + 16, n + 1
-        reply[n] = newer_id
-      end
-    end
-    if contended then flag = flag + 32 end
-    reply[first] = flag
   end
   if usual then
     for i = 1, writes and key_count or 0 do redis.call('SET', KEYS[i], writes[2 * i - 1], 'PX', writes[2 * i]) end
@@ -323,41 +352,13 @@ local argument_count, key_count = #argv, #KEYS
 local buckets, policy_of = {}, {}
 
 for i = 1, key_count do
-  local number = argv[slot]
+  local number, report = argv[slot], nil
   slot = slot + 1
-  local reported = number < 0
-  local policy = policies[reported and -number or number]
+  if number < 0 then number, report, slot = -number, slot, slot + 5 + 3 * argv[slot + 4] end
+  local policy = policies[number]
   policy_of[i] = policy
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value = values[i]
-  if is_foreign(KEYS[i], value) then
-    buckets[i] = false
-  elseif policy[1] ~= 't' then
-    buckets[i] = read_window(KEYS[i], value, call_us, policy)
-  else
-    local units_per_token, burst = policy[2], policy[5]
-    local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
-      read_token_bucket(value, call_us, units_per_token, policy[3], policy[4], burst)
-    if not level then
-      buckets[i] = false
-    elseif reported then
-      local life_us = argv[slot + 1]
-      local step = life_us / (life_us + quiet_us / 4)
-      demand = demand * step * step * step * step + argv[slot + 2]
-      for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do
-        level, older, newer = settled_lease(argv[s], argv[s + 1], argv[s + 2], level, older, older_id,
-          newer, newer_id, units_per_token, burst)
-      end
-      local left, contended, share =
-        budget_of(level, demand, argv[slot + 3], life_us, units_per_token, policy[3], policy[4], burst)
-      buckets[i] = { left, false, level, time_us, full_us, older, older_id, older_death_us, newer, newer_id,
-        newer_death_us, demand, argv[slot], life_us, contended, share, false }
-    else
-      buckets[i] = { math.huge, false, level, time_us, full_us, older, older_id, older_death_us, newer,
-        newer_id, newer_death_us, demand }
-    end
-  end
-  if reported then slot = slot + 5 + 3 * argv[slot + 4] end
+  buckets[i] = open_bucket(KEYS[i], values[i], call_us, policy, argv, report)
 end
 
 local served, run = { 0 }, 0

@@ -16,8 +16,13 @@ local function long_form(args, bucket_count)
   if life_us > 0 then slot = 7 end
   for i = 1, bucket_count do
     local policy = 5 * i - 3
-    long[policy], long[policy + 1], long[policy + 2], long[policy + 3], long[policy + 4] =
-      't', args[slot], args[slot + 1], 1, args[slot + 2]
+    if args[slot] < 0 then
+      long[policy], long[policy + 1], long[policy + 2], long[policy + 3], long[policy + 4] =
+        'f', -args[slot], args[slot + 1], args[slot + 2], 0
+    else
+      long[policy], long[policy + 1], long[policy + 2], long[policy + 3], long[policy + 4] =
+        't', args[slot], args[slot + 1], 1, args[slot + 2]
+    end
     slot, n = slot + 3, n + 1
     long[n] = i
     if life_us > 0 then

@@ -1,9 +1,4 @@
--- Slots of a bucket's table.
-local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
-  1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
--- Of a window's, beside what is left and whether an ask was refused: what is charged, and of a log's the costs refused.
-local USED, COSTS = 4, 5
+-- @include lib/open-bucket
 
 -- Serves a run of equal asks, whose charges stand in slots `first` to `last`: as many as each of their buckets has room for,
 -- in one step whatever their number. The first ask on a bucket is served where it fits, though it be more than a contended

@@ -11,23 +11,23 @@ export interface Twin {
 }
 
 /** Settles into the stored value before it is read, and so before it is refilled. */
-const SETTLE_FIRST = `local argv = long_form(given, #KEYS)
-local function settled_first(value, number, slot, units_per_token, burst)
-  if number > 0 or not value or string.byte(value) ~= 2 then return value end
+const SETTLE_FIRST = `
+local function settled_first(value, argv, report, units_per_token, burst)
+  if not report or not value or string.byte(value) ~= 2 then return value end
   local level, time_us, scale, full_us, older, older_id, older_us, newer, newer_id, newer_us, demand =
     struct.unpack('<ddddddddddd', value, 2)
-  for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do
+  for s = report + 5, report + 2 + 3 * argv[report + 4], 3 do
     level, older, newer = settled_lease(argv[s], argv[s + 1], argv[s + 2], level, older, older_id,
       newer, newer_id, units_per_token, burst)
   end
   return struct.pack('<Bddddddddddd', 2, level, time_us, scale, full_us, older, older_id, older_us, newer, newer_id,
     newer_us, demand)
 end
-`;
+local function open_bucket(`;
 
 /** What the short form of leased calls does before it settles. */
-const REFILL = `    level = level + units_per_us * quiet_us
-    if level > ceiling then level = ceiling end
+const REFILL = `      level = level + units_per_us * quiet_us
+      if level > ceiling then level = ceiling end
 `;
 
 export const TWINS: readonly Twin[] = [
@@ -35,12 +35,15 @@ export const TWINS: readonly Twin[] = [
     mistake: "leases are settled before the bucket is refilled",
     leases: true,
     edits: [
-      ["local argv = long_form(given, #KEYS)\n", SETTLE_FIRST],
+      ["local function open_bucket(", SETTLE_FIRST],
       [
-        "read_token_bucket(value, call_us, units_per_token, policy[3], policy[4], burst)",
-        "read_token_bucket(settled_first(value, number, slot, units_per_token, burst), call_us, units_per_token, policy[3], policy[4], burst)",
+        "read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)\n  if not level",
+        "read_token_bucket(settled_first(value, argv, report, units_per_token, burst), now_us, units_per_token, units_per_tick, tick_us, burst)\n  if not level",
       ],
-      ["for s = slot + 5, slot + 2 + 3 * argv[slot + 4], 3 do", "for s = 1, 0 do"],
+      [
+        "for s = report + 5, report + 2 + 3 * argv[report + 4], 3 do\n    level, older, newer = settled_lease(argv[s], argv[s + 1], argv[s + 2], level, older, older_id, newer, newer_id,",
+        "for s = 1, 0 do\n    level, older, newer = settled_lease(argv[s], argv[s + 1], argv[s + 2], level, older, older_id, newer, newer_id,",
+      ],
     ],
   },
   {
@@ -99,12 +102,12 @@ export const TWINS: readonly Twin[] = [
     edits: [
       [REFILL, ""],
       [
-        "    if cost > 0 then\n      local most = level / (cost",
-        `${REFILL}    if cost > 0 then\n      local most = level / (cost`,
+        "      if cost > 0 then\n        local most = level / (cost",
+        `${REFILL}      if cost > 0 then\n        local most = level / (cost`,
       ],
       [
-        "      slot = last + 1\n",
-        "      slot, ceiling = last + 1, math.max(0, (burst - older - newer) * units_per_token)\n",
+        "        slot = last + 1\n",
+        "        slot, ceiling = last + 1, math.max(0, (burst - older - newer) * units_per_token)\n",
       ],
     ],
   },
@@ -126,7 +129,7 @@ export const TWINS: readonly Twin[] = [
   {
     mistake: "in the short form, the share of who asks is left out of account on a contended bucket",
     leases: true,
-    edits: [["          if share < 0.5 then left = 2 * share * tokens end\n", ""]],
+    edits: [["            if share < 0.5 then left = 2 * share * tokens end\n", ""]],
   },
   {
     mistake: "a later ask on a contended bucket is served beyond the share of who asks",
@@ -137,6 +140,18 @@ export const TWINS: readonly Twin[] = [
     mistake: "in the short form, an ask is served on one of its buckets though another one refuses it",
     leases: false,
     edits: [["usual, served = key_count == 1, most\n", "served = most\n"]],
+  },
+  {
+    mistake: "in the short form, a window that is over goes on",
+    leases: false,
+    algorithm: "fixed-window",
+    edits: [["if call_us - stored_us < period_us then start_us", "if call_us - stored_us <= period_us then start_us"]],
+  },
+  {
+    mistake: "in the short form, a window is charged for what is refused",
+    leases: false,
+    algorithm: "fixed-window",
+    edits: [["        used = used + served * cost\n", "        used = used + asks * cost\n"]],
   },
   {
     mistake: "in the short form of many keys, a key is told the level of another",
@@ -194,15 +209,15 @@ export const STATE_TWINS: readonly Twin[] = [
   {
     mistake: "in the short form, lease ids repeat",
     leases: true,
-    edits: [["          id = id + 1\n", ""]],
+    edits: [["            id = id + 1\n", ""]],
   },
   {
     mistake: "in the short form, the escrow of a lease that joins others dies with it, not with them",
     leases: true,
     edits: [
       [
-        "        if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end\n        if",
-        "        if",
+        "          if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end\n          if",
+        "          if",
       ],
     ],
   },
@@ -210,18 +225,21 @@ export const STATE_TWINS: readonly Twin[] = [
     mistake: "in the short form, the reply leaves out when such a lease dies",
     leases: true,
     edits: [
-      ["(newer ~= tokens or newer_death_us ~= call_us + life_us) then\n      flag", "newer ~= tokens then\n      flag"],
+      [
+        "(newer ~= tokens or newer_death_us ~= call_us + life_us) then\n        flag",
+        "newer ~= tokens then\n        flag",
+      ],
     ],
   },
   {
     mistake: "in the short form, the first ask on a contended bucket is refused beyond the share of who asks",
     leases: true,
-    edits: [["        if fair < 1 then fair = 1 end\n", ""]],
+    edits: [["          if fair < 1 then fair = 1 end\n", ""]],
   },
   {
     mistake: "in the short form, asks on a contended bucket are served beyond the share of who asks",
     leases: true,
-    edits: [["        if fair < most then most = fair end\n", ""]],
+    edits: [["          if fair < most then most = fair end\n", ""]],
   },
   {
     mistake: "in the short form, a lease on a contended bucket is what asks have taken already",

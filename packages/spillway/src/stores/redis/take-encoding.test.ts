@@ -65,6 +65,13 @@ describe("the arguments of take are one JSON array, which", () => {
     );
   });
 
+  it("is short for one run on fixed windows, whose limit is below 0 there, and on token buckets beside them", () => {
+    expect(encoded({ buckets: [bucket(WINDOW)], runs: [runOf(1)] })).toBe('["r",0,1,1,-9,60000000,0]');
+    expect(encoded({ buckets: [bucket(BUCKET), bucket(ALIGNED)], runs: [runOf(2)] })).toBe(
+      '["r",0,1,1,100000,7,20,-1000000000000,31622400000000,1]',
+    );
+  });
+
   it("names each policy once, then the buckets, then the runs, for any other call", () => {
     const call: TakeCall = {
       buckets: [bucket(BUCKET), bucket(WINDOW), bucket(BUCKET), bucket(ALIGNED)],
@@ -109,8 +116,10 @@ describe("the arguments of take are one JSON array, which", () => {
     { bucket: 1, cost: 2 },
   ];
   it.each<[string, TakeCall]>([
-    ["a window", { buckets: [bucket(WINDOW)], runs: [runOf(1)] }],
-    ["a window among token buckets", { buckets: [bucket(BUCKET), bucket(WINDOW)], runs: [runOf(2)] }],
+    ["a window that reports", { buckets: [bucket(BUCKET, REPORT), bucket(WINDOW, REPORT)], runs: [runOf(2)] }],
+    ["a sliding window", { buckets: [bucket(COUNTER)], runs: [runOf(1)] }],
+    ["a log among token buckets", { buckets: [bucket(BUCKET), bucket(LOG)], runs: [runOf(2)] }],
+    ["two windows with a run each", { buckets: [bucket(WINDOW), bucket(WINDOW)], runs: [runOf(1), runOf(1)] }],
     ["a tick of several microseconds", { buckets: [bucket(SLOW)], runs: [runOf(1)] }],
     ["such a tick and a report", { buckets: [bucket(SLOW, REPORT)], runs: [runOf(1)] }],
     ["no bucket", { buckets: [], runs: [] }],

@@ -45,13 +45,14 @@ function policyText(shape: BucketShape): string {
 
 const SHORT_NUMBERS = new WeakMap<BucketShape, string>();
 
-/** The numbers of a token bucket in the short forms, which are for ticks of 1 us. `undefined` for any other policy. */
+/** The numbers of a policy in the short forms: a token bucket with a tick of 1 us, or a fixed window. */
 function shortNumbersOf(shape: BucketShape): string | undefined {
   let numbers = SHORT_NUMBERS.get(shape);
-  if (numbers === undefined && shape.kind === "token-bucket" && shape.tickUs === 1) {
+  if (numbers !== undefined) return numbers;
+  if (shape.kind === "token-bucket" && shape.tickUs === 1)
     numbers = `${shape.unitsPerToken},${shape.unitsPerTick},${shape.burst}`;
-    SHORT_NUMBERS.set(shape, numbers);
-  }
+  else if (shape.kind === "fixed-window") numbers = `${-shape.limit},${shape.periodUs},${shape.aligned ? 1 : 0}`;
+  if (numbers !== undefined) SHORT_NUMBERS.set(shape, numbers);
   return numbers;
 }
 
@@ -69,7 +70,7 @@ function encodeRunEach({ buckets, runs }: TakeCall): string | undefined {
   const first = runs[0];
   const policy = buckets[0]?.policy;
   const cost = first?.charges[0]?.cost;
-  const numbers = policy && shortNumbersOf(policy.shape);
+  const numbers = policy?.shape.kind === "token-bucket" ? shortNumbersOf(policy.shape) : undefined;
   if (numbers === undefined || first === undefined || runs.length !== buckets.length) return undefined;
   let alike = true;
   for (let i = 0; i < buckets.length; i++) {
@@ -86,8 +87,8 @@ function encodeRunEach({ buckets, runs }: TakeCall): string | undefined {
 }
 
 /**
- * Token buckets that all report, for one life, or none of which does, and one run with a charge on each of them or no run: a
- * key with leases, or with several policies. `undefined` for any other call.
+ * Token buckets that all report, alike but for wish and settlements, or buckets and fixed windows without reports; and one run
+ * of one cost on all of them, or none: a key with leases, or with several policies. `undefined` for any other call.
  */
 function encodeOneRun({ buckets, runs }: TakeCall): string | undefined {
   const [run] = runs;
@@ -103,6 +104,7 @@ function encodeOneRun({ buckets, runs }: TakeCall): string | undefined {
     const charge = run?.charges[i];
     const numbers = shortNumbersOf(policy.shape);
     if (numbers === undefined || !isLike(report, first)) return undefined;
+    if (report !== undefined && policy.shape.kind !== "token-bucket") return undefined;
     if (charge !== undefined && (charge.bucket !== i || charge.cost !== cost)) return undefined;
     text += `,${numbers}`;
     if (report !== undefined) text += `,${report.wish}${settlementsText(report)}`;
