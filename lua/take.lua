@@ -37,7 +37,8 @@
 
 -- The short forms come first, in one straight line each, so that the commonest calls pay for nothing they do not use. What is
 -- unusual about a value is left to the lines below them, before anything is written.
--- `x - x % 1` is the floor of x and `x + -x % 1` its ceiling, for a third of what a call of math.floor costs.
+-- `x - x % 1` is the floor of x and `x + -x % 1` its ceiling, for a third of a call of math.floor. Locals cost half of globals.
+local redis, struct, KEYS = redis, struct, KEYS
 local given = cjson.decode(ARGV[1])
 local letter = given[1]
 local time = redis.call('TIME')
@@ -85,9 +86,8 @@ if letter == 'm' then
   for i = 1, key_count do
     local value = values[i]
     if value then
-      usual = #value == 33
-      if not usual then break end
-      local byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+      local byte, level, time_us, scale, longest_us
+      if #value == 33 then byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value) end
       usual = byte == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
         and longest_us >= 0 and longest_us <= 1e300
       if not usual then break end
@@ -327,7 +327,7 @@ if letter == 'r' then
   if usual then
     for i = 1, writes and key_count or 0 do redis.call('SET', KEYS[i], writes[2 * i - 1], 'PX', writes[2 * i]) end
     if asks >= 0 then reply[n + 1], n = served, n + 1 end
-    reply[n + 1] = nil
+    if n < 8 then reply[n + 1] = nil end
     return reply
   end
 end
@@ -396,5 +396,5 @@ for i = 1, key_count do
   end
 end
 for i = 1, run do reply[n + i] = served[i] end
-reply[n + run + 1] = nil
+if n + run < 8 then reply[n + run + 1] = nil end
 return reply

@@ -1267,9 +1267,10 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 2; readonly run: 1 }> = {
   name: "take",
-  sha1: "deb4901a2bcf3fa60a3ba55802525dc6f115466f",
+  sha1: "b4a31bc4ec562fb1ac38769c51479536d700976b",
   arity: { head: 1, bucket: 2, run: 1 },
   text: `-- spillway: take
+local redis, struct, KEYS = redis, struct, KEYS
 local given = cjson.decode(ARGV[1])
 local letter = given[1]
 local time = redis.call('TIME')
@@ -1314,9 +1315,8 @@ if letter == 'm' then
   for i = 1, key_count do
     local value = values[i]
     if value then
-      usual = #value == 33
-      if not usual then break end
-      local byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+      local byte, level, time_us, scale, longest_us
+      if #value == 33 then byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value) end
       usual = byte == 1 and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
         and longest_us >= 0 and longest_us <= 1e300
       if not usual then break end
@@ -1551,7 +1551,7 @@ if letter == 'r' then
   if usual then
     for i = 1, writes and key_count or 0 do redis.call('SET', KEYS[i], writes[2 * i - 1], 'PX', writes[2 * i]) end
     if asks >= 0 then reply[n + 1], n = served, n + 1 end
-    reply[n + 1] = nil
+    if n < 8 then reply[n + 1] = nil end
     return reply
   end
 end
@@ -2126,7 +2126,7 @@ for i = 1, key_count do
   end
 end
 for i = 1, run do reply[n + i] = served[i] end
-reply[n + run + 1] = nil
+if n + run < 8 then reply[n + run + 1] = nil end
 return reply
 `,
 };
