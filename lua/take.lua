@@ -24,9 +24,9 @@
 --           1 the time of the level in us; else it is the server's time
 --           2 tokens of the older escrow, and when it dies in us
 --           4 the same of the newer one; else it is the lease that was just granted, with its whole life, or empty
---           8 tokens of the lease that was just granted
---          16 its id; else it is the server's time
---          32 nothing more: the bucket is contended
+--           8 the id of the lease that was just granted; else it is the server's time
+--          16 nothing more: the bucket is contended
+--          32 nothing more, for each token of the lease that was just granted
 --         A window: 0, then fixed: used, start in us; sliding counter: tokens and start in us of the current window, tokens of
 --           the previous one; sliding log: used, how many entries, then time in us and tokens of each, the tokens below 0 where
 --           several entries are gathered in one
@@ -145,6 +145,8 @@ end
 -- Each bucket is worked out as if all asks were served. Where they are not, one bucket alone is served in part here, and
 -- several are left to the lines below.
 if letter == 'r' then
+  -- Stands for the value of a bucket that nobody has used.
+  local NOBODY = '\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
   local life_us, asks, cost, slot, key_count = given[2], given[3], given[4], 5, #KEYS
   local reply, n, served, usual = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1, asks, true
   local recent, weight, writes
@@ -183,29 +185,27 @@ if letter == 'r' then
       local capacity = burst * units_per_token
       local full_us = capacity / units_per_us
       full_us = full_us + -full_us % 1
-      local level, time_us = capacity, call_us
-      local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
-      if value then
-        local byte, scale, longest_us
-        if #value == 89 then
-          byte, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us,
-            demand = struct.unpack('<Bddddddddddd', value)
-          usual = byte == 2 and older >= 0 and newer >= 0 and older + newer <= 9007199254740992
-            and older_id >= 0 and newer_id >= 0 and older_id + newer_id <= 9007199254740992
-            and older_death_us >= 0 and newer_death_us >= 0 and older_death_us + newer_death_us <= 9007199254740992
-            and (older == 0 or older_death_us > call_us) and (newer == 0 or newer_death_us > call_us)
-            and demand >= 0 and demand <= 1e300
-        elseif #value == 33 then
-          byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
-          usual = byte == 1
-        else
-          usual = false
-        end
-        usual = usual and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
-          and longest_us >= 0 and longest_us <= 1e300
-        if not usual then break end
-        if longest_us > full_us then full_us = longest_us end
+      local known = value or NOBODY
+      local is_leased = #known == 89
+      usual = is_leased or #known == 33
+      if not usual then break end
+      local byte, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us,
+        demand = struct.unpack(is_leased and '<Bddddddddddd' or '<Bdddd', known)
+      if is_leased then
+        usual = byte == 2 and older >= 0 and newer >= 0 and older + newer <= 9007199254740992
+          and older_id >= 0 and newer_id >= 0 and older_id + newer_id <= 9007199254740992
+          and older_death_us >= 0 and newer_death_us >= 0 and older_death_us + newer_death_us <= 9007199254740992
+          and (older == 0 or older_death_us > call_us) and (newer == 0 or newer_death_us > call_us)
+          and demand >= 0 and demand <= 1e300
+      else
+        older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+        if not value then level, time_us, scale, longest_us = capacity, call_us, units_per_token, full_us end
+        usual = byte == 1
       end
+      usual = usual and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+        and longest_us >= 0 and longest_us <= 1e300
+      if not usual then break end
+      if longest_us > full_us then full_us = longest_us end
       local quiet_us, ceiling = call_us - time_us, (burst - older - newer) * units_per_token
       if ceiling < 0 then ceiling = 0 end
       level = level + units_per_us * quiet_us
@@ -294,26 +294,22 @@ if letter == 'r' then
         value = struct.pack('<Bddddddddddd', 2, level, call_us, units_per_token, full_us, older, older_id,
           older_death_us, newer, newer_id, newer_death_us, demand)
       end
-      local flag, first = 0, n + 1
+      local flag, first = 32 * tokens, n + 1
       n = n + 2
       reply[n] = level
       if older > 0 then
-        flag, n = 2, n + 2
+        flag, n = flag + 2, n + 2
         reply[n - 1], reply[n] = older, older_death_us
       end
       if newer > 0 and (newer ~= tokens or newer_death_us ~= call_us + life_us) then
         flag, n = flag + 4, n + 2
         reply[n - 1], reply[n] = newer, newer_death_us
       end
-      if tokens > 0 then
+      if tokens > 0 and newer_id ~= call_us then
         flag, n = flag + 8, n + 1
-        reply[n] = tokens
-        if newer_id ~= call_us then
-          flag, n = flag + 16, n + 1
-          reply[n] = newer_id
-        end
+        reply[n] = newer_id
       end
-      if contended then flag = flag + 32 end
+      if contended then flag = flag + 16 end
       reply[first] = flag
     end
     expiry_ms = expiry_ms + -expiry_ms % 1 + 1

@@ -124,8 +124,8 @@ function readReply(
   for (let bucket = 0; buckets[bucket]?.report !== undefined; bucket++) {
     const flag = reply[at] as number;
     at += 2 + (flag & 1) + (flag & 2) + ((flag & 4) >> 1);
-    if (flag & 8) onLease(bucket, reply[flag & 16 ? at + 1 : 0] as number);
-    at += ((flag & 8) >> 3) + ((flag & 16) >> 4);
+    if (flag >= 32) onLease(bucket, reply[flag & 8 ? at : 0] as number);
+    if (flag & 8) at++;
   }
 }
 

@@ -2,11 +2,11 @@
 -- was just granted: its tokens (0 without), its id, which is that of the newer escrow, and its life.
 local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
   tokens, newer_id, life_us, contended)
-  local flag, first = 0, n + 1
+  local flag, first = 32 * tokens, n + 1
   n = n + 2
   reply[n] = level
   if time_us ~= now_us then
-    flag, n = 1, n + 1
+    flag, n = flag + 1, n + 1
     reply[n] = time_us
   end
   if older > 0 then
@@ -17,15 +17,11 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
     flag, n = flag + 4, n + 2
     reply[n - 1], reply[n] = newer, newer_death_us
   end
-  if tokens > 0 then
+  if tokens > 0 and newer_id ~= now_us then
     flag, n = flag + 8, n + 1
-    reply[n] = tokens
-    if newer_id ~= now_us then
-      flag, n = flag + 16, n + 1
-      reply[n] = newer_id
-    end
+    reply[n] = newer_id
   end
-  if contended then flag = flag + 32 end
+  if contended then flag = flag + 16 end
   reply[first] = flag
   return n
 end

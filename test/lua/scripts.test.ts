@@ -47,7 +47,7 @@ describe("replies", () => {
     expect(await scripts.take([TOKENS])).toHaveLength(3);
     expect(await scripts.take(EACH, 1, 0)).toHaveLength(1 + 2 + 3 * 2 + 4 + 3);
     expect(await scripts.peek(EACH)).toHaveLength(1 + 2 + 3 * 2 + 4 + 3);
-    expect(await scripts.take([TOKENS], 1, 2, "k", wishOf(2, 1_000_000))).toHaveLength(1 + 3 + 1);
+    expect(await scripts.take([TOKENS], 1, 2, "k", wishOf(2, 1_000_000))).toHaveLength(1 + 2 + 1);
     expect(await scripts.take([TOKENS])).toHaveLength(1 + 4 + 1);
     expect(await scripts.peek([TOKENS])).toHaveLength(1 + 4);
     expect(await scripts.take([WINDOW], 1, 2, "k", wishOf(2, 1_000_000))).toHaveLength(1 + 3 + 1);

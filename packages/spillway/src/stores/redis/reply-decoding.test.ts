@@ -20,7 +20,7 @@ function callOf(...reports: (LeaseReport | undefined)[]): TakeCall {
 const CALL = callOf(undefined);
 const GOOD = [NOW_US, 0, 1_700_000, 3];
 /** Everything that can be told of a bucket: the time of its level, both escrows, a lease and its id, a mark of contention. */
-const LEASED = [NOW_US, 63, 500_000, NOW_US - 5, 2, NOW_US + 9, 7, NOW_US + 99, 4, NOW_US - 3, 3];
+const LEASED = [NOW_US, 31 + 32 * 4, 500_000, NOW_US - 5, 2, NOW_US + 9, 7, NOW_US + 99, NOW_US - 3, 3];
 /** A bucket with both escrows, as a call without a report is told of it. */
 const ESCROWED = [NOW_US, 6, 500_000, 2, NOW_US + 9, 7, NOW_US + 99, 3];
 const take = (reply: unknown, call: TakeCall = CALL): ReturnType<typeof decodeTake> =>
@@ -73,11 +73,11 @@ describe("the reply of take", () => {
 
   it("leaves out what follows from the rest: times and ids that are the server's time, a lease that is alone in its escrow", () => {
     const none = { tokens: 0, id: 0, deathUs: 0 };
-    expect(take([NOW_US, 8, 500_000, 4, 3], callOf(REPORT)).buckets[0]).toMatchObject({
+    expect(take([NOW_US, 32 * 4, 500_000, 3], callOf(REPORT)).buckets[0]).toMatchObject({
       state: { timeUs: NOW_US, older: none, newer: { tokens: 4, id: 0, deathUs: NOW_US + REPORT.lifeUs } },
       lease: { id: NOW_US, tokens: 4, contended: false },
     });
-    expect(take([NOW_US, 32, 500_000, 3], callOf(REPORT)).buckets[0]).toMatchObject({
+    expect(take([NOW_US, 16, 500_000, 3], callOf(REPORT)).buckets[0]).toMatchObject({
       state: { older: none, newer: none },
       lease: { id: 0, tokens: 0, contended: true },
     });
@@ -215,7 +215,7 @@ describe("the reply of take", () => {
     ["an array in a slot", GOOD.with(3, [3] as never)],
     ["a time of 0", GOOD.with(0, 0)],
     ["a negative time", GOOD.with(0, -NOW_US)],
-    ["an unknown flag", GOOD.with(1, 64)],
+    ["a flag of calls that report", GOOD.with(1, 8)],
     ["a negative flag", GOOD.with(1, -2)],
     ["flag -1 without a reason", [NOW_US, -1, 0, 0]],
     ["a flag without what it stands for", GOOD.with(1, 1)],
@@ -228,15 +228,13 @@ describe("the reply of take", () => {
   });
 
   it.each<[string, unknown, LeaseReport | undefined]>([
-    ["more tokens than were wished for", LEASED.with(8, 6), REPORT],
-    ["fewer tokens than none", LEASED.with(8, -1), REPORT],
-    ["a lease without tokens", LEASED.with(8, 0), REPORT],
-    ["tokens without a lease", LEASED.with(9, 0), REPORT],
-    ["the id of a lease that is not there", [NOW_US, 16, 500_000, NOW_US, 3], REPORT],
+    ["more tokens than were wished for", LEASED.with(1, 31 + 32 * 6), REPORT],
+    ["tokens without a lease", LEASED.with(8, 0), REPORT],
+    ["the id of a lease that is not there", LEASED.with(1, 31), REPORT],
     ["a negative escrow", LEASED.with(4, -1), REPORT],
     ["a lease that nobody wished for", LEASED, undefined],
-    ["a lease for a report without a wish", [NOW_US, 8, 500_000, 1, 3], { ...REPORT, wish: 0 }],
-    ["a mark of contention without a report", [NOW_US, 32, 500_000, 3], undefined],
+    ["a lease for a report without a wish", [NOW_US, 32, 500_000, 3], { ...REPORT, wish: 0 }],
+    ["a mark of contention without a report", [NOW_US, 16, 500_000, 3], undefined],
   ])("is a fault and never a lease when it has %s", (_, reply, report) => {
     expect(() => take(reply, callOf(report))).toThrow(unknownForm);
   });

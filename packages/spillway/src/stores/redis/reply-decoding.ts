@@ -106,14 +106,15 @@ function instant(reader: ReplyReader): number {
   return nowUs;
 }
 
-/** What may follow the first two slots of a bucket, in this order; the first one, the flag, is the sum of what does. */
+/** Parts of a token bucket's flag. What stands for slots comes after flag and level, in this order. */
 const TIME = 1;
 const OLDER_ESCROW = 2;
 const NEWER_ESCROW = 4;
-const LEASE = 8;
-const LEASE_ID = 16;
-/** Nothing follows: a mark. */
-const CONTENDED = 32;
+const LEASE_ID = 8;
+/** A mark: it stands for no slot. */
+const CONTENDED = 16;
+/** Nor do the tokens of the lease that was just granted, each of which adds so much. */
+const LEASED_TOKEN = 32;
 
 function reading(
   reader: ReplyReader,
@@ -129,18 +130,23 @@ function reading(
     throw strange(`flag ${flag} with ${amount} for policy ${name}`);
   if (shape.kind !== "token-bucket")
     return { kind: "state", state: windowState(reader, shape, amount, reader.integer(), nowUs), lease: undefined };
-  const timeUs = flag & TIME ? reader.integer() : nowUs;
-  const older = flag & OLDER_ESCROW ? escrow(reader, name) : NO_ESCROW;
-  const newer = flag & NEWER_ESCROW ? escrow(reader, name) : undefined;
-  const lease = report && grant(reader, flag, nowUs, report.wish);
+  const parts = flag % LEASED_TOKEN;
+  const timeUs = parts & TIME ? reader.integer() : nowUs;
+  const older = parts & OLDER_ESCROW ? escrow(reader, name) : NO_ESCROW;
+  const newer = parts & NEWER_ESCROW ? escrow(reader, name) : undefined;
+  const lease = report && grant(reader, parts, Math.floor(flag / LEASED_TOKEN), nowUs);
   const state = tokenBucketState(shape, amount, timeUs, older, newer ?? escrowOf(lease, report, nowUs));
   return { kind: "state", state, lease };
 }
 
-/** Of a window there is one form only, and only a report is answered with a lease. */
+/**
+ * Of a window there is one form only, and only a report is answered with a lease: of no more than was wished for, since those
+ * tokens would be spent without a word to the store.
+ */
 function largestFlag({ kind }: BucketShape, report: LeaseReport | undefined): number {
   if (kind !== "token-bucket") return 0;
-  return TIME + OLDER_ESCROW + NEWER_ESCROW + (report === undefined ? 0 : LEASE + LEASE_ID + CONTENDED);
+  if (report === undefined) return TIME + OLDER_ESCROW + NEWER_ESCROW;
+  return LEASED_TOKEN * (report.wish + 1) - 1;
 }
 
 function windowState(
@@ -209,18 +215,13 @@ function escrowOf(lease: LeaseGrant | undefined, report: LeaseReport | undefined
   return { tokens: lease.tokens, id: 0, deathUs: nowUs + report.lifeUs };
 }
 
-/** More than was wished for is no grant: those tokens would be spent without a word to the store. */
-function grant(reader: ReplyReader, flag: number, nowUs: number, wish: number): LeaseGrant {
-  const contended = (flag & CONTENDED) !== 0;
-  if ((flag & LEASE) === 0) {
-    if (flag & LEASE_ID) throw strange("it names a lease that it does not grant");
-    return { id: 0, tokens: 0, contended };
-  }
-  const tokens = reader.integer();
-  const id = flag & LEASE_ID ? reader.integer() : nowUs;
-  if (tokens <= 0 || tokens > wish || id <= 0)
-    throw strange(`a lease of ${tokens} tokens with id ${id} where ${wish} were wished for`);
-  return { id, tokens, contended };
+function grant(reader: ReplyReader, parts: number, tokens: number, nowUs: number): LeaseGrant {
+  const contended = (parts & CONTENDED) !== 0;
+  const hasId = (parts & LEASE_ID) !== 0;
+  if (tokens === 0 && hasId) throw strange("it names a lease that it does not grant");
+  const id = hasId ? reader.integer() : nowUs;
+  if (id <= 0) throw strange(`a lease of ${tokens} tokens with id ${id}`);
+  return { id: tokens === 0 ? 0 : id, tokens, contended };
 }
 
 function unreadable(key: string, code: number): SpillwayError {

@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "adjust",
-  sha1: "d01047e90d99b61162f33b4b7de552ce6a39b177",
+  sha1: "b7b28ff22c56f3e00c34d347c6ab626d31d46412",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -395,11 +395,11 @@ local function adjust_window(key, policy, now_us, window, tokens)
 end
 local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
   tokens, newer_id, life_us, contended)
-  local flag, first = 0, n + 1
+  local flag, first = 32 * tokens, n + 1
   n = n + 2
   reply[n] = level
   if time_us ~= now_us then
-    flag, n = 1, n + 1
+    flag, n = flag + 1, n + 1
     reply[n] = time_us
   end
   if older > 0 then
@@ -410,15 +410,11 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
     flag, n = flag + 4, n + 2
     reply[n - 1], reply[n] = newer, newer_death_us
   end
-  if tokens > 0 then
+  if tokens > 0 and newer_id ~= now_us then
     flag, n = flag + 8, n + 1
-    reply[n] = tokens
-    if newer_id ~= now_us then
-      flag, n = flag + 16, n + 1
-      reply[n] = newer_id
-    end
+    reply[n] = newer_id
   end
-  if contended then flag = flag + 32 end
+  if contended then flag = flag + 16 end
   reply[first] = flag
   return n
 end
@@ -492,7 +488,7 @@ return { now_us, redis.call('ZCARD', KEYS[1]) }
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "peek",
-  sha1: "5aa3d7729f02dbdad3bda2551f76d3a52f96b0b5",
+  sha1: "7390e437a016d55c098ae05d3f9926d144b58a08",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -779,11 +775,11 @@ local function reply_window(reply, n, key, policy, window, costs)
 end
 local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
   tokens, newer_id, life_us, contended)
-  local flag, first = 0, n + 1
+  local flag, first = 32 * tokens, n + 1
   n = n + 2
   reply[n] = level
   if time_us ~= now_us then
-    flag, n = 1, n + 1
+    flag, n = flag + 1, n + 1
     reply[n] = time_us
   end
   if older > 0 then
@@ -794,15 +790,11 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
     flag, n = flag + 4, n + 2
     reply[n - 1], reply[n] = newer, newer_death_us
   end
-  if tokens > 0 then
+  if tokens > 0 and newer_id ~= now_us then
     flag, n = flag + 8, n + 1
-    reply[n] = tokens
-    if newer_id ~= now_us then
-      flag, n = flag + 16, n + 1
-      reply[n] = newer_id
-    end
+    reply[n] = newer_id
   end
-  if contended then flag = flag + 32 end
+  if contended then flag = flag + 16 end
   reply[first] = flag
   return n
 end
@@ -845,7 +837,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "reset",
-  sha1: "27ddfacad1a877b2b125a155cb237f7dad78f3f2",
+  sha1: "154f53806c40fedffc3ff2900671000ee9ebccc7",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -1203,11 +1195,11 @@ local function reset_window(policy, window)
 end
 local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
   tokens, newer_id, life_us, contended)
-  local flag, first = 0, n + 1
+  local flag, first = 32 * tokens, n + 1
   n = n + 2
   reply[n] = level
   if time_us ~= now_us then
-    flag, n = 1, n + 1
+    flag, n = flag + 1, n + 1
     reply[n] = time_us
   end
   if older > 0 then
@@ -1218,15 +1210,11 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
     flag, n = flag + 4, n + 2
     reply[n - 1], reply[n] = newer, newer_death_us
   end
-  if tokens > 0 then
+  if tokens > 0 and newer_id ~= now_us then
     flag, n = flag + 8, n + 1
-    reply[n] = tokens
-    if newer_id ~= now_us then
-      flag, n = flag + 16, n + 1
-      reply[n] = newer_id
-    end
+    reply[n] = newer_id
   end
-  if contended then flag = flag + 32 end
+  if contended then flag = flag + 16 end
   reply[first] = flag
   return n
 end
@@ -1267,7 +1255,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 2; readonly run: 1 }> = {
   name: "take",
-  sha1: "b4a31bc4ec562fb1ac38769c51479536d700976b",
+  sha1: "d4b0ebf2700a31c74219bcee2a2a3cd4fd095999",
   arity: { head: 1, bucket: 2, run: 1 },
   text: `-- spillway: take
 local redis, struct, KEYS = redis, struct, KEYS
@@ -1369,6 +1357,7 @@ if letter == 'm' then
   end
 end
 if letter == 'r' then
+  local NOBODY = '\\1\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0'
   local life_us, asks, cost, slot, key_count = given[2], given[3], given[4], 5, #KEYS
   local reply, n, served, usual = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1, asks, true
   local recent, weight, writes
@@ -1407,29 +1396,27 @@ if letter == 'r' then
       local capacity = burst * units_per_token
       local full_us = capacity / units_per_us
       full_us = full_us + -full_us % 1
-      local level, time_us = capacity, call_us
-      local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
-      if value then
-        local byte, scale, longest_us
-        if #value == 89 then
-          byte, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us,
-            demand = struct.unpack('<Bddddddddddd', value)
-          usual = byte == 2 and older >= 0 and newer >= 0 and older + newer <= 9007199254740992
-            and older_id >= 0 and newer_id >= 0 and older_id + newer_id <= 9007199254740992
-            and older_death_us >= 0 and newer_death_us >= 0 and older_death_us + newer_death_us <= 9007199254740992
-            and (older == 0 or older_death_us > call_us) and (newer == 0 or newer_death_us > call_us)
-            and demand >= 0 and demand <= 1e300
-        elseif #value == 33 then
-          byte, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
-          usual = byte == 1
-        else
-          usual = false
-        end
-        usual = usual and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
-          and longest_us >= 0 and longest_us <= 1e300
-        if not usual then break end
-        if longest_us > full_us then full_us = longest_us end
+      local known = value or NOBODY
+      local is_leased = #known == 89
+      usual = is_leased or #known == 33
+      if not usual then break end
+      local byte, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us,
+        demand = struct.unpack(is_leased and '<Bddddddddddd' or '<Bdddd', known)
+      if is_leased then
+        usual = byte == 2 and older >= 0 and newer >= 0 and older + newer <= 9007199254740992
+          and older_id >= 0 and newer_id >= 0 and older_id + newer_id <= 9007199254740992
+          and older_death_us >= 0 and newer_death_us >= 0 and older_death_us + newer_death_us <= 9007199254740992
+          and (older == 0 or older_death_us > call_us) and (newer == 0 or newer_death_us > call_us)
+          and demand >= 0 and demand <= 1e300
+      else
+        older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+        if not value then level, time_us, scale, longest_us = capacity, call_us, units_per_token, full_us end
+        usual = byte == 1
       end
+      usual = usual and scale == units_per_token and time_us >= 0 and time_us <= call_us and level >= -capacity
+        and longest_us >= 0 and longest_us <= 1e300
+      if not usual then break end
+      if longest_us > full_us then full_us = longest_us end
       local quiet_us, ceiling = call_us - time_us, (burst - older - newer) * units_per_token
       if ceiling < 0 then ceiling = 0 end
       level = level + units_per_us * quiet_us
@@ -1518,26 +1505,22 @@ if letter == 'r' then
         value = struct.pack('<Bddddddddddd', 2, level, call_us, units_per_token, full_us, older, older_id,
           older_death_us, newer, newer_id, newer_death_us, demand)
       end
-      local flag, first = 0, n + 1
+      local flag, first = 32 * tokens, n + 1
       n = n + 2
       reply[n] = level
       if older > 0 then
-        flag, n = 2, n + 2
+        flag, n = flag + 2, n + 2
         reply[n - 1], reply[n] = older, older_death_us
       end
       if newer > 0 and (newer ~= tokens or newer_death_us ~= call_us + life_us) then
         flag, n = flag + 4, n + 2
         reply[n - 1], reply[n] = newer, newer_death_us
       end
-      if tokens > 0 then
+      if tokens > 0 and newer_id ~= call_us then
         flag, n = flag + 8, n + 1
-        reply[n] = tokens
-        if newer_id ~= call_us then
-          flag, n = flag + 16, n + 1
-          reply[n] = newer_id
-        end
+        reply[n] = newer_id
       end
-      if contended then flag = flag + 32 end
+      if contended then flag = flag + 16 end
       reply[first] = flag
     end
     expiry_ms = expiry_ms + -expiry_ms % 1 + 1
@@ -2047,11 +2030,11 @@ local function serve_run(argv, asks, first, last, buckets, policy_of)
 end
 local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
   tokens, newer_id, life_us, contended)
-  local flag, first = 0, n + 1
+  local flag, first = 32 * tokens, n + 1
   n = n + 2
   reply[n] = level
   if time_us ~= now_us then
-    flag, n = 1, n + 1
+    flag, n = flag + 1, n + 1
     reply[n] = time_us
   end
   if older > 0 then
@@ -2062,15 +2045,11 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
     flag, n = flag + 4, n + 2
     reply[n - 1], reply[n] = newer, newer_death_us
   end
-  if tokens > 0 then
+  if tokens > 0 and newer_id ~= now_us then
     flag, n = flag + 8, n + 1
-    reply[n] = tokens
-    if newer_id ~= now_us then
-      flag, n = flag + 16, n + 1
-      reply[n] = newer_id
-    end
+    reply[n] = newer_id
   end
-  if contended then flag = flag + 32 end
+  if contended then flag = flag + 16 end
   reply[first] = flag
   return n
 end
