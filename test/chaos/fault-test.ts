@@ -12,7 +12,10 @@ declare module "vitest" {
   }
 }
 
-const CALM_WITHIN_MS = 5_000;
+/** For a table that is to be kept, a machine that was busy is given more time. */
+const [MOST_ATTEMPTS, CALM_WITHIN_MS] = process.env.SPILLWAY_CHAOS_WRITE === "1" ? [3, 30_000] : [1, 5_000];
+
+const LONGEST_MS = 150_000;
 
 /** What else a run must show. `quiet` is false on a busy machine, where nothing that needs time is to be judged. */
 export type Check = (run: FaultRun, quiet: boolean) => void;
@@ -32,21 +35,22 @@ export function faultTestOn<S extends Stage>(
   expectation: Expectation,
   check?: Check,
 ): void {
-  it(`${fault.name}: ${title}`, async ({ task, skip }) => {
+  it(`${fault.name}: ${title}`, { timeout: MOST_ATTEMPTS * LONGEST_MS }, async ({ task, skip }) => {
     if (fault.skip !== undefined) {
       task.meta.skipped = { fault: fault.name, reason: fault.skip };
       skip(fault.skip);
     }
-    await calm(CALM_WITHIN_MS);
-    await using stage = await open();
-    const run = await playFault(stage, fault);
-    const read = rowOf(run, expectation);
-    const row = {
-      ...read,
-      shortfalls: [...read.shortfalls, ...complaintOf(() => check?.(run, read.noise === undefined))],
-    };
-    task.meta.chaos = row;
-    expect(row.shortfalls).toEqual([]);
+    for (let attempt = 1; ; attempt++) {
+      await calm(CALM_WITHIN_MS);
+      await using stage = await open();
+      const run = await playFault(stage, fault);
+      const read = rowOf(run, expectation);
+      const complaints = complaintOf(() => check?.(run, read.noise === undefined));
+      const row = { ...read, shortfalls: [...read.shortfalls, ...complaints] };
+      task.meta.chaos = row;
+      expect(row.shortfalls).toEqual([]);
+      if (row.noise === undefined || attempt >= MOST_ATTEMPTS) return;
+    }
   });
 }
 
