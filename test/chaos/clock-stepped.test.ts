@@ -1,4 +1,4 @@
-import { fakedClock, findFakeTime } from "@spillway/testkit";
+import { type FakedClock, fakedClock, findFakeTime } from "@spillway/testkit";
 import { afterAll, expect } from "vitest";
 import { faultTest } from "./fault-test.ts";
 
@@ -9,7 +9,7 @@ for (const [direction, stepMs, jumps] of [
   ["forward", STEP_MS, 1],
   ["back", -STEP_MS, 0],
 ] as const) {
-  const clock = missing === undefined ? fakedClock() : undefined;
+  let clock: FakedClock | undefined;
   afterAll(() => clock?.[Symbol.dispose]());
   let beforeS = 0;
   let afterS = 0;
@@ -19,7 +19,10 @@ for (const [direction, stepMs, jumps] of [
     {
       name: `Redis clock stepped ${direction} 10 s`,
       skip: missing,
-      server: { env: clock?.env ?? {} },
+      server() {
+        clock = fakedClock();
+        return { env: clock.env };
+      },
       lastsMs: 3_000,
       async begin({ admin }) {
         beforeS = Number((await admin.time())[0]);

@@ -8,20 +8,25 @@ const OTHER_KEYS = 2_000;
 /** So much longer the server takes for each key that it loads. */
 const LOAD_DELAY_US = 1_000;
 
-const folder = mkdtempSync(join(tmpdir(), "spillway-dump-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let folder: string | undefined;
 let restarted: Promise<void>;
+afterAll(() => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+});
 
 faultTest(
   "a Redis that reads its data back is left alone until it has them",
   {
     name: "LOADING for 2 s",
-    server: {
-      args: [
-        ...["--dir", folder, "--dbfilename", "dump.rdb"],
-        // Without this it would answer nobody at all while it loads so little.
-        ...["--loading-process-events-interval-bytes", "1024", "--key-load-delay", String(LOAD_DELAY_US)],
-      ],
+    server() {
+      folder = mkdtempSync(join(tmpdir(), "spillway-dump-"));
+      return {
+        args: [
+          ...["--dir", folder, "--dbfilename", "dump.rdb"],
+          // Without this it would answer nobody at all while it loads so little.
+          ...["--loading-process-events-interval-bytes", "1024", "--key-load-delay", String(LOAD_DELAY_US)],
+        ],
+      };
     },
     async prepare({ admin }) {
       const fill = admin.pipeline();

@@ -27,7 +27,8 @@ export interface Standalone extends Stage {
 }
 
 export interface StandaloneOptions {
-  readonly server?: RedisServerOptions;
+  /** Called when it is started. */
+  readonly server?: () => RedisServerOptions;
   /** Which processes reach the server through the proxy. */
   readonly viaProxy?: "all" | readonly number[];
   /** ioredis if left out. */
@@ -42,7 +43,7 @@ export async function openStandalone({
   driver = "ioredis",
   redis = {},
 }: StandaloneOptions): Promise<Standalone> {
-  const server = await startRedisServer(serverOptions);
+  const server = await startRedisServer(serverOptions?.());
   const proxy = await startFaultProxy({ targetPort: server.port });
   const admin = adminOf(server.port);
   return {
