@@ -45,7 +45,7 @@ describe("when slots come back", () => {
 
   it("from one whose handler took too long for Fastify", async () => {
     const { handler } = held();
-    const { app, admission } = await guarded((one) => one.get("/", { handlerTimeout: 30 }, handler));
+    const { app, admission } = await guarded((one) => one.get("/", { handlerTimeout: 500 }, handler));
     expect((await app.inject("/")).statusCode).toBe(503);
     await expect.poll(() => admission.stats(), SOON).toMatchObject({ ...atRest, admitted: 1 });
   });
