@@ -11,11 +11,11 @@ describe("a 503", () => {
       return [headers["retry-after"], headers["retry-after-ms"]];
     });
     expect(told).toEqual([
-      [1, 0],
-      [1, 1],
-      [1, 1000],
-      [2, 1001],
-      [30, 30_000],
+      ["1", "0"],
+      ["1", "1"],
+      ["1", "1000"],
+      ["2", "1001"],
+      ["30", "30000"],
     ]);
   });
 
@@ -23,7 +23,10 @@ describe("a 503", () => {
     const replyOf = shedReplies(false);
     const { headers, body } = replyOf(shed);
     expect(JSON.parse(body)).toEqual({ error: "overloaded", reason: "line_full" });
-    expect(headers).toMatchObject({ "content-type": "application/json; charset=utf-8", "content-length": body.length });
+    expect(headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "content-length": String(body.length),
+    });
     expect(replyOf(shed).body).toBe(body);
   });
 

@@ -10,7 +10,7 @@ const DETAILS: Readonly<Record<ShedReason, string>> = {
 
 /** The parts of a 503. */
 export interface ShedReply {
-  readonly headers: Readonly<Record<string, string | number>>;
+  readonly headers: Readonly<Record<string, string>>;
   /** ASCII. As text it leaves in one piece with the headers. */
   readonly body: string;
 }
@@ -24,13 +24,14 @@ export function shedReplies(problemJson: boolean): (shed: Shed) => ShedReply {
   const contentType = problemJson ? "application/problem+json; charset=utf-8" : "application/json; charset=utf-8";
   const textOf = problemJson ? problemText : plainText;
   const bodies = Object.fromEntries(SHED_REASONS.map((reason) => [reason, textOf(reason)]));
+  const lengths = Object.fromEntries(SHED_REASONS.map((reason) => [reason, String(textOf(reason).length)]));
   return ({ reason, retryAfterMs, shouldRetry }) => {
     const body = bodies[reason] as string;
-    const headers: Record<string, string | number> = {
+    const headers: Record<string, string> = {
       "content-type": contentType,
-      "content-length": body.length,
-      "retry-after": Math.max(1, Math.ceil(retryAfterMs / 1000)),
-      "retry-after-ms": retryAfterMs,
+      "content-length": lengths[reason] as string,
+      "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))),
+      "retry-after-ms": String(retryAfterMs),
     };
     if (!shouldRetry) headers["x-should-retry"] = "false";
     return { headers, body };
