@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { admitsCall, type BreakerEvent, type BreakerState, newBreaker, nextBreaker } from "./circuit-breaker.ts";
+import {
+  admitsCall,
+  type BreakerEvent,
+  type BreakerState,
+  LONGEST_PROBE_PAUSE_MS,
+  newBreaker,
+  nextBreaker,
+} from "./circuit-breaker.ts";
 
 const EVENTS = {
   answer: { kind: "answered" },
@@ -90,12 +97,12 @@ describe("an open breaker", () => {
     );
   });
 
-  it("probes after 100 ms, then doubles the delay to 1 s", () => {
+  it("probes after 100 ms, then doubles the delay to half a second", () => {
     const delays = [0, 1, 2, 3, 4, 5, 9].map((failed) => {
       const state = after(`fatal, ${failed} x probe fault`);
       return state.kind === "open" ? state.probeDelayMs : undefined;
     });
-    expect(delays).toEqual([100, 200, 400, 800, 1000, 1000, 1000]);
+    expect(delays).toEqual([100, 200, 400, 500, 500, 500, 500]);
   });
 
   it("spreads its probes by chance from three to five quarters of the delay", () => {
@@ -161,7 +168,7 @@ describe("a breaker under any events", () => {
           expect(admitsCall(state)).toBe(
             state.kind === "closed" || (state.kind === "half-open" && state.trialMs === undefined),
           );
-          if (state.kind === "open") expect(state.nextProbeMs - nowMs).toBeLessThanOrEqual(1250);
+          if (state.kind === "open") expect(state.nextProbeMs - nowMs).toBeLessThanOrEqual(LONGEST_PROBE_PAUSE_MS);
         }
         for (const event of [EVENTS["probe answer"], EVENTS.trial, EVENTS.answer])
           state = nextBreaker(state, event, nowMs, 0.5);

@@ -48,7 +48,10 @@ export const MOST_MISSES = 3;
 const WINDOW_MS = 1000;
 const LEAST_CALLS = 20;
 const FIRST_PROBE_MS = 100;
-const LONGEST_PROBE_MS = 1000;
+const LONGEST_PROBE_MS = 500;
+const PROBE_JITTER = 0.25;
+/** The longest between two probes: a store that is back is noticed within this and the time that its answer takes. */
+export const LONGEST_PROBE_PAUSE_MS: number = LONGEST_PROBE_MS * (1 + PROBE_JITTER);
 
 /** A breaker that has seen nothing. */
 export function newBreaker(nowMs: number): BreakerState {
@@ -112,7 +115,13 @@ function whenHalfOpen(state: HalfOpenBreaker, event: BreakerEvent, nowMs: number
 
 function opened(reason: string, sinceMs: number, delayMs: number, nowMs: number, chance: number): OpenBreaker {
   const probeDelayMs = Math.min(delayMs, LONGEST_PROBE_MS);
-  return { kind: "open", sinceMs, reason, probeDelayMs, nextProbeMs: nowMs + probeDelayMs * (0.75 + chance / 2) };
+  return {
+    kind: "open",
+    sinceMs,
+    reason,
+    probeDelayMs,
+    nextProbeMs: nowMs + probeDelayMs * (1 + PROBE_JITTER * (2 * chance - 1)),
+  };
 }
 
 function pick({

@@ -260,7 +260,7 @@ describe("an open guard", () => {
     }
     expect(world.asked.length).toBe(6);
     // Each of them has put the next one off, as any probe that failed.
-    expect(world.guard.state).toMatchObject({ probeDelayMs: 800 });
+    expect(world.guard.state).toMatchObject({ probeDelayMs: 500 });
     expect(world.clock.pendingTimers).toBe(1);
   });
 
