@@ -10,12 +10,13 @@ const REPLY: PeekReply = { nowUs: 1, buckets: [] };
 
 function setup(groupOf: (key: string) => number = () => 0) {
   const calls: (readonly Adjustment[])[] = [];
-  let fails = false;
+  let fails: boolean | "silence" = false;
   const clock = manualClock();
   const store: Store = Object.assign(memoryStore({ clock }), {
     groupOf,
     adjust: async (adjustments: readonly Adjustment[]) => {
       calls.push(adjustments);
+      if (fails === "silence") return await new Promise<PeekReply>(() => {});
       if (fails) throw new Error("gone");
       return REPLY;
     },
@@ -23,7 +24,12 @@ function setup(groupOf: (key: string) => number = () => 0) {
   return {
     repayments: new Repayments(store, clock),
     calls,
-    fail: (value: boolean) => {
+    clock,
+    pass: async (ms: number) => {
+      clock.advance(ms);
+      await turns();
+    },
+    fail: (value: boolean | "silence") => {
       fails = value;
     },
   };
@@ -73,5 +79,27 @@ describe("what went in without the store", () => {
     repayments.send();
     await turns();
     expect(calls.length).toBe(2);
+  });
+
+  it("is told again soon, a few times, when nobody says that it arrived", async () => {
+    const { repayments, calls, fail, pass } = setup();
+    fail("silence");
+    repayments.add({ key: "key", policy: POLICY }, 7);
+    await turns();
+    for (let i = 0; i < 20; i++) await pass(250);
+    expect(calls.map((call) => call[0]?.tokens)).toEqual([-7, -7, -7, -7]);
+    fail(false);
+    repayments.send();
+    await turns();
+    for (let i = 0; i < 5; i++) await pass(250);
+    expect(calls.length).toBe(5);
+  });
+
+  it("is not told again when it has arrived, and no timer is left", async () => {
+    const { repayments, calls, pass, clock } = setup();
+    repayments.add({ key: "key", policy: POLICY }, 7);
+    await turns();
+    await pass(1000);
+    expect([calls.length, clock.pendingTimers]).toEqual([1, 0]);
   });
 });

@@ -5,16 +5,20 @@ import type { Adjustment, Store } from "../stores/store.ts";
 /** Reports of one call, and how many are kept while the store cannot be told. */
 const REPORTS_PER_CALL = 32;
 const MOST_REPORTS = 100_000;
+/** A report that is not answered within this time is made again, so often. */
+const ANSWER_WITHIN_MS = 250;
+const MOST_REPEATS = 3;
 
 /**
- * Tells the store, once it is back, what went in without it. A report that may not have arrived is made again when the store
- * is back the next time: told twice, it can only take too much.
+ * Tells the store, once it is back, what went in without it. A report that may not have arrived is made again: soon, while others
+ * still hold back, and else when the store is back the next time. Told twice, it can only take too much.
  */
 export class Repayments {
   readonly #store: Store;
   readonly #clock: Clock;
   #due: Adjustment[] = [];
   #scheduled = false;
+  #repeats = 0;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
@@ -29,6 +33,11 @@ export class Repayments {
 
   /** Tells what is still to be told, soon. */
   send(): void {
+    this.#repeats = 0;
+    this.#schedule();
+  }
+
+  #schedule(): void {
     if (this.#scheduled || this.#due.length === 0) return;
     this.#scheduled = true;
     this.#clock.afterTurn(() => {
@@ -39,11 +48,36 @@ export class Repayments {
 
   /** One call after another: the callers' own calls are more urgent. */
   async #sendAll(due: readonly Adjustment[]): Promise<void> {
+    let isLost = false;
     for (const group of byGroup(due, this.#store)) {
       for (let i = 0; i < group.length; i += REPORTS_PER_CALL) {
         const reports = group.slice(i, i + REPORTS_PER_CALL);
-        await this.#store.adjust(reports).catch(() => this.#due.push(...reports));
+        if (await this.#arrives(reports)) continue;
+        this.#due.push(...reports);
+        isLost = true;
       }
     }
+    if (!isLost || this.#repeats >= MOST_REPEATS) return;
+    this.#repeats++;
+    this.#clock.startTimer(() => this.#schedule(), ANSWER_WITHIN_MS, false);
+  }
+
+  #arrives(reports: readonly Adjustment[]): Promise<boolean> {
+    return new Promise((resolve) => {
+      const limit = this.#clock.startTimer(() => resolve(false), ANSWER_WITHIN_MS, false);
+      const end = (arrived: boolean): void => {
+        limit.cancel();
+        resolve(arrived);
+      };
+      this.#tell(reports).then(
+        () => end(true),
+        () => end(false),
+      );
+    });
+  }
+
+  /** A store of somebody else's may throw where it should reject. */
+  async #tell(reports: readonly Adjustment[]): Promise<unknown> {
+    return await this.#store.adjust(reports);
   }
 }
