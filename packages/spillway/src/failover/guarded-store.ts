@@ -46,6 +46,9 @@ export class NodeGuard {
   #breaker: BreakerState;
   #flights = 0;
   #roundTripMs = 0;
+  /** When the last call or probe was sent that showed the store to be away. */
+  #failedSentMs = 0;
+  #awaySinceMs = 0;
   #probeAddress: BucketAddress | undefined;
   /** The next probe, or the end of one that is under way. */
   #probeTimer: Timer | undefined;
@@ -68,6 +71,17 @@ export class NodeGuard {
   /** An estimate from above of nearly all round trips. */
   get roundTripMs(): number {
     return this.#roundTripMs;
+  }
+
+  /** Since when it is known not to answer: when the call was sent that found it so. `undefined` while all is well. */
+  get awaySinceMs(): number | undefined {
+    if (this.#breaker.kind === "closed") return this.#breaker.misses > 0 ? this.#failedSentMs : undefined;
+    return this.#awaySinceMs;
+  }
+
+  /** For how long the node may have been back by now, unnoticed: since the last call or probe was sent that failed. */
+  get unnoticedMs(): number {
+    return this.#clock.monotonicMs() - this.#failedSentMs;
   }
 
   /** Whether what was last asked of this node is asked of another one now. */
@@ -115,6 +129,7 @@ export class NodeGuard {
     const miss = (): void => {
       if (settled) return;
       missed = true;
+      this.#failedSentMs = Math.max(this.#failedSentMs, sentMs);
       landed();
       this.#listener.onMiss();
       this.#on({ kind: "missed" });
@@ -143,6 +158,7 @@ export class NodeGuard {
       if (missed) return;
       timer.cancel();
       landed();
+      this.#failedSentMs = Math.max(this.#failedSentMs, sentMs);
       const fatal = error.code === "ERR_SPILLWAY_STORE_UNAVAILABLE";
       this.#on({ kind: "failed", fatal, reason: error.message });
       guarded.onFault(error);
@@ -170,6 +186,7 @@ export class NodeGuard {
     const before = this.#breaker;
     const after = nextBreaker(before, event, this.#clock.monotonicMs(), Math.random());
     this.#breaker = after;
+    if (before.kind === "closed" && after.kind === "open") this.#awaySinceMs = this.#failedSentMs;
     if (after.kind === "open" && after !== before) this.#scheduleProbe(after.nextProbeMs);
     // How long replies took while it was away says nothing of a store that is back.
     if (after.kind === "closed" && before.kind !== "closed") this.#roundTripMs = 0;
@@ -198,11 +215,13 @@ export class NodeGuard {
       return;
     }
     let over = false;
+    const sentMs = this.#clock.monotonicMs();
     const end = (event: BreakerEvent): void => {
       if (over || this.#closed) return;
       over = true;
       this.#isProbing = false;
       limit.cancel();
+      if (event.kind === "probe-failed") this.#failedSentMs = Math.max(this.#failedSentMs, sentMs);
       // Whoever answered for a node that has lost its keys is another one.
       if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
       else this.#on(event);
