@@ -1,6 +1,7 @@
-import { randomUUID } from "node:crypto";
 import {
   type Adjustment,
+  type Allotment,
+  type Beat,
   type MemoryStore,
   memoryStore,
   type PeekReply,
@@ -13,6 +14,9 @@ import type { Random } from "./random.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 import type { VirtualLoop } from "./virtual-loop.ts";
 
+/** What stands for the script that allots shares. */
+export type ShareModel = (beat: Beat, nowMs: number) => Allotment;
+
 export interface NetworkFaults {
   /** Chances from 0 to 1, per call. */
   readonly lostRequest: number;
@@ -20,16 +24,25 @@ export interface NetworkFaults {
   readonly doubled: number;
 }
 
+/** What goes wrong on the way of calls that decide (which may depend on the time), and of beats and reports. */
+export interface RoadFaults {
+  calls(nowMs: number): NetworkFaults;
+  readonly words: NetworkFaults;
+}
+
 /** The one store that all replicas ask: the model of the store, on a clock of its own. */
 export class SharedStore {
   readonly #store: MemoryStore;
-  readonly #record: AdmissionRecord;
-  readonly #heardMs = new Map<string, number>();
+  readonly #record: AdmissionRecord | undefined;
+  readonly #allot: ShareModel;
   calls = 0;
+  beats = 0;
   /** Whether calls are left unanswered. */
   stalled = false;
 
-  constructor(clock: VirtualClock, record: AdmissionRecord) {
+  /** @param record what is served is noted there; left out where replicas note what they admit. */
+  constructor(clock: VirtualClock, record: AdmissionRecord | undefined, allot: ShareModel) {
+    this.#allot = allot;
     this.#store = memoryStore({ clock, maxKeys: 10 });
     this.#record = record;
   }
@@ -38,10 +51,9 @@ export class SharedStore {
     return this.#store.adjust(adjustments);
   }
 
-  /** The processes heard of within `lifeMs`. */
-  countReplicas(id: string, lifeMs: number, nowMs: number): number {
-    this.#heardMs.set(id, nowMs);
-    return Array.from(this.#heardMs.values()).filter((atMs) => nowMs - atMs < lifeMs).length;
+  allotShares(beat: Beat, nowMs: number): Allotment {
+    this.beats++;
+    return this.#allot(beat, Math.floor(nowMs));
   }
 
   /** Executes a call now; what it serves counts as admitted now, whether or not the reply arrives. */
@@ -49,7 +61,7 @@ export class SharedStore {
     this.calls++;
     const reply = this.#store.takeNow(call);
     for (const [i, run] of call.runs.entries())
-      this.#record.admit(nowMs, (reply.served[i] as number) * (run.charges[0]?.cost ?? 0));
+      this.#record?.admit(nowMs, (reply.served[i] as number) * (run.charges[0]?.cost ?? 0));
     return structuredClone(reply);
   }
 }
@@ -60,20 +72,20 @@ export function networkStore(
   clock: VirtualClock,
   shared: SharedStore,
   roundTripMs: () => number,
-  faults: NetworkFaults,
+  faults: RoadFaults,
   random: Random,
 ): Store {
   const never = (): Promise<never> => Promise.reject(new Error("The simulator only takes."));
-  // All replicas run in this process, whose id the limiter would give.
-  const replicaId = randomUUID();
   /** A call of another kind than take, on the same road. */
   const reach = <T>(execute: () => T | Promise<T>): Promise<T> =>
     new Promise((resolve) => {
-      if (random() < faults.lostRequest) return;
+      const { lostRequest, lostReply, doubled } = faults.words;
+      if (random() < lostRequest) return;
       loop.after(roundTripMs() / 2, () => {
         if (shared.stalled) return;
         const result = execute();
-        if (random() < faults.lostReply) return;
+        if (random() < doubled) loop.after(roundTripMs(), () => void execute());
+        if (random() < lostReply) return;
         loop.after(roundTripMs() / 2, () => clock.whenAwake(() => resolve(result)));
       });
     });
@@ -82,16 +94,17 @@ export function networkStore(
     take: (call) =>
       new Promise((resolve) => {
         const half = roundTripMs() / 2;
-        if (random() < faults.lostRequest) return;
+        const { lostRequest, lostReply, doubled } = faults.calls(loop.nowMs);
+        if (random() < lostRequest) return;
         loop.after(half, () => {
           if (shared.stalled) return;
           const reply = shared.execute(call, loop.nowMs);
-          if (random() < faults.doubled) loop.after(roundTripMs(), () => shared.execute(call, loop.nowMs));
-          if (random() < faults.lostReply) return;
+          if (random() < doubled) loop.after(roundTripMs(), () => shared.execute(call, loop.nowMs));
+          if (random() < lostReply) return;
           loop.after(half, () => clock.whenAwake(() => resolve(reply)));
         });
       }),
-    countReplicas: (_id, lifeMs) => reach(() => shared.countReplicas(replicaId, lifeMs, loop.nowMs)),
+    allotShares: (beat) => reach(() => shared.allotShares(beat, loop.nowMs)),
     adjust: (adjustments) => reach(() => shared.adjust(adjustments)),
     peek: never,
     reset: never,

@@ -1,6 +1,7 @@
 import { createRateLimiter, type Decision, type RateLimiter } from "spillway";
 import { AdmissionRecord, IdealBucket } from "./admission-record.ts";
-import { type NetworkFaults, networkStore, SharedStore } from "./network-store.ts";
+import { type NetworkFaults, networkStore, type RoadFaults, SharedStore, type ShareModel } from "./network-store.ts";
+import { OutageRecord, type OutageResult, type OutageSpan } from "./outage-record.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 import { VirtualLoop } from "./virtual-loop.ts";
@@ -25,9 +26,15 @@ export interface SimulationOptions {
   /** `false` for exact mode. */
   readonly lease: false | { readonly maxDrainMs: number };
   readonly faults?: NetworkFaults;
+  /** What goes wrong with beats and reports; as `faults` if left out. */
+  readonly wordFaults?: NetworkFaults;
   readonly accidents?: Accidents;
-  /** The store answers nobody in this part of the run, from 0 to 1. Replicas then decide by their shares. */
-  readonly outage?: { readonly from: number; readonly to: number };
+  /** The store answers nobody meanwhile. Replicas then decide by their shares. */
+  readonly outage?: OutageSpan;
+  /** What each limiter is told by its option `replicas`. Defaults to 1: nothing. */
+  readonly toldReplicas?: number;
+  /** What goes wrong with calls around the end of the outage, instead of `faults`. */
+  readonly returnFaults?: NetworkFaults;
 }
 
 /** What one run showed. `over` is in tokens above burst + rate x T in the worst window. */
@@ -43,8 +50,11 @@ export interface SimulationResult {
   readonly jain: number;
   readonly decisions: number;
   readonly degraded: number;
+  readonly outage?: OutageResult;
 }
 
+/** How long before and after the end of an outage `returnFaults` are at work. */
+const RETURN_MS = 1500;
 const NO_FAULTS: NetworkFaults = { lostRequest: 0, lostReply: 0, doubled: 0 };
 
 interface Replica {
@@ -55,9 +65,19 @@ interface Replica {
   admitted: number;
 }
 
-/** Runs real limiters on a virtual clock against one simulated store. */
-export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
-  return await new Simulation(options).run();
+/**
+ * Runs real limiters on a virtual clock against one simulated store.
+ * @param shares what stands for the script that allots shares; a new one for each run.
+ */
+export async function simulate(options: SimulationOptions, shares: ShareModel): Promise<SimulationResult> {
+  const { random } = Math;
+  // The limiter spreads its probes by chance: for a seed to repeat its story, that must be the seed's.
+  Math.random = seededRandom(options.seed + 1e6);
+  try {
+    return await new Simulation(options, shares).run();
+  } finally {
+    Math.random = random;
+  }
 }
 
 class Simulation {
@@ -70,16 +90,20 @@ class Simulation {
   readonly #storeClock: VirtualClock;
   readonly #replicas: Replica[] = [];
   readonly #waitsMs: number[] = [];
+  readonly #outage: OutageRecord | undefined;
   #decisions = 0;
   #degraded = 0;
 
-  constructor(options: SimulationOptions) {
+  constructor(options: SimulationOptions, shares: ShareModel) {
     this.#options = options;
     this.#random = seededRandom(options.seed);
     this.#record = new AdmissionRecord(options.limitPerSecond, options.burst);
     this.#ideal = new IdealBucket(options.limitPerSecond, options.burst);
     this.#storeClock = virtualClock(this.#loop, 0, true);
-    this.#shared = new SharedStore(this.#storeClock, this.#record);
+    const { outage } = options;
+    // A call that is lost may be served and then decided again by the share: only what callers are told counts there.
+    this.#shared = new SharedStore(this.#storeClock, outage === undefined ? this.#record : undefined, shares);
+    this.#outage = outage === undefined ? undefined : new OutageRecord(outage, this.#record, this.#ideal);
     for (let i = 0; i < options.replicas; i++) this.#replicas.push(this.#newReplica());
   }
 
@@ -89,6 +113,7 @@ class Simulation {
     this.#scheduleAccidents(endMs);
     for (const { atMs, replica, cost } of arrivalsOf(workload, replicas, limitPerSecond, endMs, this.#random)) {
       await this.#loop.runUntil(atMs);
+      this.#outage?.look(atMs);
       this.#ideal.offer(atMs, cost);
       this.#offer(this.#replicas[replica] as Replica, cost);
     }
@@ -98,31 +123,49 @@ class Simulation {
       replicas,
       mode: lease === false ? "exact" : "lease",
       seed,
-      over: this.#record.over,
+      over: this.#over,
       utilisation: this.#record.total / this.#ideal.admitted,
       callsPerDecision: this.#shared.calls / Math.max(1, this.#decisions),
       waitP99Ms: percentile(this.#waitsMs, this.#decisions, 0.99),
       jain: jainIndex(this.#replicas.filter(({ offered }) => offered > 20).map((r) => r.admitted / r.offered)),
       decisions: this.#decisions,
       degraded: this.#degraded,
+      ...(this.#outage === undefined ? {} : { outage: this.#outage.result() }),
     };
   }
 
+  /** Where admissions are counted at the replicas, replies that were under way at one time may arrive together. */
+  get #over(): number {
+    const { outage, limitPerSecond, roundTripMs } = this.#options;
+    const underWay = outage === undefined ? 0 : (limitPerSecond / 1000) * roundTripMs;
+    return Math.max(0, this.#record.over - underWay);
+  }
+
   #newReplica(): Replica {
-    const { limitPerSecond, burst, roundTripMs, lease, faults = NO_FAULTS } = this.#options;
+    const { limitPerSecond, burst, roundTripMs, lease } = this.#options;
     const clock = virtualClock(this.#loop, Math.floor(this.#random() * 1e6));
     const spread = (): number => roundTripMs * (0.8 + 0.4 * this.#random());
-    const store = networkStore(this.#loop, clock, this.#shared, spread, faults, this.#random);
+    const store = networkStore(this.#loop, clock, this.#shared, spread, this.#roadFaults, this.#random);
     const limiter = createRateLimiter({
       store,
       clock,
       lease,
       onStoreFailure: this.#options.outage === undefined ? "closed" : "backstop",
       maxKeys: 10,
+      replicas: this.#options.toldReplicas ?? 1,
       policies: { name: "shared", limit: limitPerSecond, period: "1s", burst },
       onStateChange: () => {},
     });
     return { clock, limiter, alive: true, offered: 0, admitted: 0 };
+  }
+
+  get #roadFaults(): RoadFaults {
+    const { faults = NO_FAULTS, wordFaults = faults, returnFaults = faults, outage } = this.#options;
+    const backMs = outage?.toMs ?? Number.POSITIVE_INFINITY;
+    return {
+      calls: (nowMs) => (Math.abs(nowMs - backMs) < RETURN_MS ? returnFaults : faults),
+      words: wordFaults,
+    };
   }
 
   #offer(replica: Replica, cost: number): void {
@@ -138,22 +181,25 @@ class Simulation {
 
   #decided(replica: Replica, decision: Decision, cost: number, startMs: number): void {
     this.#decisions++;
-    if (decision.degraded) this.#degraded++;
+    if (decision.degraded) {
+      this.#degraded++;
+      this.#outage?.noteDegraded(this.#loop.nowMs);
+    }
     const waitMs = this.#loop.nowMs - startMs;
     if (waitMs > 0) this.#waitsMs.push(waitMs);
     if (!decision.allowed || !replica.alive) return;
     replica.admitted += cost;
-    // What the store served was recorded when it served it; a leased token is spent now.
-    if (decision.source !== "store") this.#record.admit(this.#loop.nowMs, cost);
+    // Without an outage, what the store served was recorded when it served it; a leased token is spent now.
+    if (decision.source !== "store" || this.#outage !== undefined) this.#record.admit(this.#loop.nowMs, cost);
   }
 
   #scheduleAccidents(endMs: number): void {
     const { accidents, outage } = this.#options;
     if (outage !== undefined) {
-      this.#loop.at(outage.from * endMs, () => {
+      this.#loop.at(outage.fromMs, () => {
         this.#shared.stalled = true;
       });
-      this.#loop.at(outage.to * endMs, () => {
+      this.#loop.at(outage.toMs, () => {
         this.#shared.stalled = false;
       });
     }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eventually, startRedisServer } from "@spillway/testkit";
 import type { Decision } from "spillway";
 import { expect, it } from "vitest";
+import { LONGEST_PROBE_PAUSE_MS } from "../../packages/spillway/src/failover/circuit-breaker.ts";
 import { startProgram } from "../support/run-program.ts";
 
 interface Answer {
@@ -40,6 +41,11 @@ it("C11: a process that starts without Redis lives, decides by its share, and mo
       },
       { withinMs: 5000, everyMs: 200 },
     );
+    // It goes on holding itself to its share until other processes must have found out too.
+    program.send({ ask: 5 });
+    const held = ((await program.next()) as Answer).decisions.map(({ decision }) => decision);
+    for (const decision of held) expect(decision).toMatchObject({ allowed: false, source: "backstop" });
+    await sleep(2 * (LONGEST_PROBE_PAUSE_MS + DEADLINE_MS) + 200);
     program.send({ ask: 20 });
     const second = (await program.next()) as Answer;
     expect(second.statusCode).toBe(200);

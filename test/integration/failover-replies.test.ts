@@ -1,4 +1,4 @@
-import { eventually } from "@spillway/testkit";
+import { commandCalls, eventually } from "@spillway/testkit";
 import { describe, expect, it } from "vitest";
 import { failoverScene, remainingOf, type SceneOptions } from "./failover-scene.ts";
 
@@ -52,16 +52,18 @@ describe("a call whose connection breaks", () => {
 
 describe("a call whose reply is swallowed", () => {
   it("C12 c: is decided by the share after the deadline, charged once, and not sent again", async () => {
-    const { proxy, limiter, back } = await failoverScene({ ...PATIENT, deadlineMs: 100 });
+    const { proxy, admin, limiter, back } = await failoverScene({ ...PATIENT, deadlineMs: 100 });
     await back("warm");
-    proxy.commands.clear();
+    // What a bucket is written by; what else the limiter says to Redis now and then writes none.
+    const written = async (): Promise<number> => (await commandCalls(admin)).get("set") ?? 0;
+    const before = await written();
     proxy.swallowReplies();
     const startedMs = performance.now();
     expect(await limiter.consume("k")).toMatchObject({ allowed: true, source: "backstop", degraded: true });
     const tookMs = performance.now() - startedMs;
     expect(tookMs).toBeGreaterThanOrEqual(95);
     expect(tookMs).toBeLessThan(100 + 150);
-    expect(proxy.commands.get("EVALSHA")).toBe(1);
+    expect((await written()) - before).toBe(1);
     proxy.resume();
     await back();
     expect(await remainingOf(limiter, "k")).toBe(99);

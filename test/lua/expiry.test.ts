@@ -1,7 +1,9 @@
 import { keysWithoutExpiry } from "@spillway/testkit";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Policy } from "../../packages/spillway/src/policy.ts";
-import { countReplicas } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
+import { allotShares } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
+import { encodeBeat } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
+import type { Beat } from "../../packages/spillway/src/stores/store.ts";
 import { redisFixture } from "../support/redis-fixture.ts";
 import { ALIGNED, COUNTER, EACH, keyOf, LOG, policyOf, RawScripts, TOKENS, WINDOW, wishOf } from "./on-redis.ts";
 
@@ -165,27 +167,49 @@ it("an expired bucket is as if nobody had used it", async () => {
   expect(await scripts.served([policy], 1, 3)).toBe(2);
 });
 
-describe("the set of processes", () => {
+describe("the ledger of shares", () => {
   const LIFE_MS = 300;
-  const count = async (id: string, lifeMs = LIFE_MS): Promise<number> => {
-    const reply = await redis.client.evalsha(countReplicas.sha1, 1, "replicas", id, String(lifeMs));
-    expect(reply).toSatisfy((slots: unknown[]) => slots.length === 2 && slots.every(Number.isSafeInteger));
-    return (reply as number[])[1] ?? 0;
+  const numbers = new Map<string, number>();
+  const beat = async (id: string, given: Partial<Beat> = {}): Promise<number[]> => {
+    const number = (numbers.get(id) ?? 0) + 1;
+    numbers.set(id, number);
+    const said = { id, number, lifeMs: LIFE_MS, share: 0, even: 0, demand: 1, replicas: 1, leaves: false, ...given };
+    const reply = await redis.client.evalsha(allotShares.sha1, 1, "ledger", ...encodeBeat(said));
+    expect(reply).toSatisfy((slots: unknown[]) => slots.length === 6 && slots.every(Number.isSafeInteger));
+    return reply as number[];
   };
+  const count = async (id: string, given: Partial<Beat> = {}): Promise<number> => (await beat(id, given))[1] ?? 0;
+  const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-  it("counts each once, forgets those that it does not hear of, and expires with the last", async () => {
+  it("counts each process once, forgets those that it does not hear of, and expires with the last", async () => {
     expect([await count("a"), await count("b"), await count("a")]).toEqual([1, 2, 2]);
     expect(await keysWithoutExpiry(redis.client, "")).toEqual([]);
-    await new Promise((resolve) => setTimeout(resolve, LIFE_MS / 2));
+    await pause(LIFE_MS / 2);
     expect(await count("c")).toBe(3);
-    await new Promise((resolve) => setTimeout(resolve, LIFE_MS / 2 + 20));
+    await pause(LIFE_MS / 2 + 20);
     expect(await count("c")).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, LIFE_MS + 20));
-    expect(await redis.client.exists("replicas")).toBe(0);
+    await pause(LIFE_MS + 20);
+    expect(await redis.client.exists("ledger")).toBe(0);
   });
 
-  it("is not upset by times ahead of the clock", async () => {
-    await redis.client.zadd("replicas", Date.now() + 86_400_000, "from the future");
-    expect(await count("a")).toBe(1);
+  it("lives as long as any process in it, and has an expiry when all have left", async () => {
+    await beat("a", { lifeMs: 100_000 });
+    await beat("b");
+    expect(await redis.client.pttl("ledger")).toBeGreaterThan(90_000);
+    await beat("a", { leaves: true });
+    await beat("b", { leaves: true });
+    expect(await keysWithoutExpiry(redis.client, "")).toEqual([]);
+    expect(await count("c")).toBe(1);
+  });
+
+  it("heals itself of what no script of this version wrote", async () => {
+    await redis.client.hset("ledger", "*", "text", "foreign", "text", "a", "text");
+    expect(await beat("a")).toMatchObject({ 1: 1, 2: 1_000_000_000 });
+    expect((await redis.client.hkeys("ledger")).sort()).toEqual(["*", "a"]);
+  });
+
+  it("of another type is an error that reaches nobody but the beat", async () => {
+    await redis.client.set("ledger", "text", "PX", 1000);
+    await expect(beat("a")).rejects.toThrow("WRONGTYPE");
   });
 });

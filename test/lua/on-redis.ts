@@ -2,13 +2,7 @@ import type { Redis } from "ioredis";
 import { type Policy, type PolicyOptions, resolvePolicy } from "../../packages/spillway/src/policy.ts";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
 import { decodeTake } from "../../packages/spillway/src/stores/redis/reply-decoding.ts";
-import {
-  adjust,
-  countReplicas,
-  peek,
-  reset,
-  take,
-} from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
+import { adjust, allotShares, peek, reset, take } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
 import {
   encodeAddresses,
   encodeAdjustments,
@@ -16,7 +10,7 @@ import {
 } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
 import type { LeaseReport, TakeCall } from "../../packages/spillway/src/stores/store.ts";
 
-export const SCRIPTS = [take, peek, adjust, reset, countReplicas] as const;
+export const SCRIPTS = [take, peek, adjust, reset, allotShares] as const;
 export const PREFIX = "lua";
 
 export function policyOf(options: PolicyOptions): Policy {

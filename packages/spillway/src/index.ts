@@ -39,4 +39,4 @@ export {
   type SendCommandClient,
 } from "./stores/redis/clients/send-command.ts";
 export { type RedisStoreOptions, redisStore } from "./stores/redis/redis-store.ts";
-export type { Adjustment, PeekReply, Store, TakeCall, TakeReply } from "./stores/store.ts";
+export type { Adjustment, Allotment, Beat, PeekReply, Store, TakeCall, TakeReply } from "./stores/store.ts";

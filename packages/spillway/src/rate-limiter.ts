@@ -31,9 +31,9 @@ export interface RateLimiterOptions {
    */
   readonly dryRun?: boolean;
   /**
-   * How many processes share the limit at least; the backstop of each admits this part of it. Redis counts the processes at
-   * work, so this matters only until it has been reached for the first time, and for stores that cannot count. Whole, from 1.
-   * Defaults to 1.
+   * How many processes share the limit at least. Redis counts the processes at work and allots each its share for the time when
+   * it is away, so this matters only until it has been reached for the first time, and for stores that cannot count; the part of
+   * processes that are not there is kept for them. Whole, from 1. Defaults to 1.
    */
   readonly replicas?: number;
   /** How many keys are remembered locally: 1 to 10,000,000. Defaults to 100,000. */

@@ -1,11 +1,9 @@
 import { allowed, refused, statusOf } from "./decide.ts";
 import type { Decision, PolicyStatus } from "./decision.ts";
 import { invalidArgument, invalidKey, SpillwayError } from "./errors.ts";
-import { Backstop } from "./failover/backstop.ts";
+import { DegradedLanes } from "./failover/degraded-lanes.ts";
 import { asStoreError } from "./failover/guarded-store.ts";
 import { NodeGuards } from "./failover/node-guards.ts";
-import { Repayments } from "./failover/repayments.ts";
-import { ReplicaCount } from "./failover/replica-count.ts";
 import type { StateChange } from "./health.ts";
 import { type AskPart, type JointAsk, JointAsks } from "./joint-ask.ts";
 import { consumeApart, splitBySlot } from "./joint-decision.ts";
@@ -31,9 +29,7 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #options: ResolvedOptions;
   readonly #store: Store;
   readonly #guards: NodeGuards;
-  readonly #replicas: ReplicaCount;
-  readonly #backstop: Backstop;
-  readonly #repayments: Repayments;
+  readonly #degraded: DegradedLanes;
   readonly #client: LeaseClient;
   readonly #lanes: Lanes;
   readonly #joint: JointAsks;
@@ -47,19 +43,27 @@ export class SharedRateLimiter implements RateLimiter {
   constructor(options: RateLimiterOptions) {
     this.#options = resolveLimiterOptions(options);
     this.policies = typeof options.policies === "function" ? undefined : viewsOf(this.#options.policiesOf("").policies);
-    const { store, clock, deadlineMs, replicas, onStoreFailure, maxKeys, onStateChange } = this.#options;
+    const { store, clock, deadlineMs, maxKeys, onStateChange } = this.#options;
     this.#store = store;
     this.#counters = new Counters(this.#options.dryRun);
-    this.#replicas = new ReplicaCount(store, clock, replicas);
-    this.#repayments = new Repayments(store, clock);
-    const tell = (change: StateChange): void => {
-      if (change.state === "back") this.#repayAll();
-      onStateChange(change);
-    };
-    this.#guards = new NodeGuards(store, clock, deadlineMs, tell, () => this.#replicas.noteAtWork());
-    this.#backstop = new Backstop(() => this.#replicas.count, onStoreFailure);
-    this.#lanes = new Lanes(maxKeys);
     this.#joint = new JointAsks(this.#options.policiesOf, requireKey);
+    this.#lanes = new Lanes(maxKeys);
+    this.#guards = new NodeGuards(store, clock, deadlineMs, {
+      onSent: () => this.#degraded.noteAtWork(),
+      onAnswering: (...news) => this.#degraded.onAnswering(...news),
+      onGone: (...news) => this.#degraded.onGone(...news),
+      onStateChange: (change: StateChange) => {
+        if (change.state === "back") this.#degraded.tellAll();
+        onStateChange(change);
+      },
+    });
+    this.#degraded = new DegradedLanes({
+      ...this.#options,
+      counters: this.#counters,
+      lanes: this.#lanes,
+      guards: this.#guards,
+      drainMsOf: (set) => this.#drainMsOf(set),
+    });
     this.#client = new LeaseClient({
       clock,
       deadlineMs,
@@ -67,11 +71,11 @@ export class SharedRateLimiter implements RateLimiter {
       counters: this.#counters,
       groupOf: (key) => this.#guards.groupOf(key),
       guardOf: (group) => this.#guards.guardOf(group),
-      fallBack: (lane, costs) => this.#degraded(lane, costs),
+      fallBack: (lane, costs) => this.#degraded.decideAsked(lane, costs),
       drainMsOf: (set) => this.#drainMsOf(set),
       decideLocally: (lane, costs) => this.#decideLocally(lane, costs),
       onBucketFault: (error) => this.#guards.noteFault(error),
-      onAnswered: (lane) => this.#repay(lane),
+      onAnswered: (lane) => this.#degraded.onAnswered(lane),
     });
   }
 
@@ -88,6 +92,7 @@ export class SharedRateLimiter implements RateLimiter {
   #consume(lane: Lane, costs: readonly number[], signal: AbortSignal | undefined): Promise<Decision> {
     const decision = this.#decideNow(lane, costs);
     if (decision !== undefined) return Promise.resolve(this.#counters.decided(lane.told(decision)));
+    if (this.#degraded.isReturning && this.#degraded.isHeld(lane)) return this.#askHeld(lane, costs, signal);
     return this.#ask(lane, costs, signal);
   }
 
@@ -103,6 +108,14 @@ export class SharedRateLimiter implements RateLimiter {
     return new Promise((resolve) => {
       this.#client.ask(lane, costs, resolve);
     });
+  }
+
+  /** As `#ask`, where what the store admits has to have room in the share too. */
+  async #askHeld(lane: Lane, costs: readonly number[], signal: AbortSignal | undefined): Promise<Decision> {
+    const reserved = this.#degraded.reserve(lane, costs);
+    const decision = await this.#ask(lane, costs, signal);
+    this.#degraded.settle(reserved, costs, decision);
+    return decision;
   }
 
   /** As `#ask`, for a caller who may give up. */
@@ -137,6 +150,15 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #decideNow(lane: Lane, costs: readonly number[]): Decision | undefined {
+    if (!this.#degraded.isReturning || !this.#degraded.isHeld(lane)) return this.#decideFreely(lane, costs);
+    const refusal = this.#degraded.hold(lane, costs);
+    if (refusal !== undefined) return refusal;
+    const decision = this.#decideFreely(lane, costs);
+    if (decision?.allowed === true && !decision.degraded) this.#degraded.charge(lane, costs);
+    return decision;
+  }
+
+  #decideFreely(lane: Lane, costs: readonly number[]): Decision | undefined {
     // Who waits goes first: a later caller takes no token from under them.
     const decision = lane.waiting.length === 0 ? this.#decideLocally(lane, costs) : undefined;
     if (decision !== undefined) {
@@ -144,7 +166,7 @@ export class SharedRateLimiter implements RateLimiter {
       return decision;
     }
     if (this.#store.takeNow !== undefined) return this.#takeNow(lane, costs);
-    if (this.#guards.guardOf(this.#guards.groupOf(lane.keyOf(0))).isOpen) return this.#degraded(lane, costs);
+    if (this.#guards.guardOf(this.#guards.groupOf(lane.keyOf(0))).isOpen) return this.#degraded.decide(lane, costs);
     return undefined;
   }
 
@@ -195,32 +217,6 @@ export class SharedRateLimiter implements RateLimiter {
       statuses.map((status) => ({ ...status, retryAfterMs: 0 })),
       "store",
     );
-  }
-
-  /** A decision without the store: by this process's share, or as the policies say. */
-  #degraded(lane: Lane, costs: readonly number[]): Decision {
-    const nowMs = this.#options.clock.monotonicMs();
-    if (lane.backstop === undefined) {
-      lane.backstop = this.#backstop.open(lane.set, this.#lanes.decidedMs(lane, nowMs), lane.view, nowMs);
-      this.#lanes.keep(lane);
-    }
-    lane.decidedMs = nowMs;
-    return this.#backstop.decide(lane.key, costs, lane.set, lane.backstop, Math.floor(nowMs * 1000));
-  }
-
-  /** The store is back: it is told of every key what went in without it, also of those that nobody asks for any more. */
-  #repayAll(): void {
-    for (const lane of this.#lanes.values()) this.#repay(lane);
-    this.#repayments.send();
-  }
-
-  #repay(lane: Lane): void {
-    const { set, backstop } = lane;
-    if (backstop === undefined) return;
-    lane.backstop = undefined;
-    const owed = this.#backstop.owed(set, backstop, Math.floor(this.#options.clock.monotonicMs() * 1000));
-    for (const [i, policy] of set.policies.entries())
-      if ((owed[i] as number) > 0) this.#repayments.add({ key: lane.keyOf(i), policy }, owed[i] as number);
   }
 
   async peek(key: string): Promise<PeekResult> {
@@ -274,7 +270,7 @@ export class SharedRateLimiter implements RateLimiter {
     const lane = this.#laneOf(key);
     await this.#inTime(this.#store.reset(addressesOf(key, lane.set.policies)));
     lane.denial = undefined;
-    lane.backstop = undefined;
+    this.#degraded.forget(lane);
   }
 
   stats(): LimiterStats {
@@ -289,7 +285,8 @@ export class SharedRateLimiter implements RateLimiter {
       storeFaults: faults,
       leases: { ...this.#client.counts, tooSmall: [...this.#tooSmall] },
       health: this.#guards.health(),
-      replicas: this.#replicas.count,
+      replicas: this.#degraded.processes,
+      share: this.#degraded.share,
       keys: this.#lanes.size,
       store: this.#store.name,
     };
@@ -301,7 +298,7 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   async #close(): Promise<void> {
-    await this.#client.close();
+    await Promise.all([this.#client.close(), this.#inTime(this.#degraded.close()).catch(() => {})]);
     this.#guards.close();
     if (this.#options.ownsStore) await this.#store.close();
   }

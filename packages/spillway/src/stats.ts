@@ -18,8 +18,10 @@ export interface LimiterStats {
   readonly storeFaults: number;
   readonly leases: LeaseStats;
   readonly health: HealthView;
-  /** Processes that share the limits, as far as is known: the backstop of each is that part of them. */
+  /** Processes that share the limits, as far as is known. */
   readonly replicas: number;
+  /** The part of each limit, from 0 to 1, that this process would admit if the store went away now. */
+  readonly share: number;
   /**
    * Keys of which this limiter keeps something: callers who wait, leased tokens, a remembered refusal, a share. At most
    * `maxKeys`, and those with callers or leased tokens; what a memory store keeps is not among them.

@@ -1,6 +1,6 @@
 import { policyResolver } from "../policy-set.ts";
 import { bucketKey } from "../stores/redis/key-layout.ts";
-import { adjust, countReplicas, peek, reset, take } from "../stores/redis/scripts/generated.ts";
+import { adjust, allotShares, peek, reset, take } from "../stores/redis/scripts/generated.ts";
 import { encodeTake } from "../stores/redis/take-encoding.ts";
 import type { OpenServer } from "./open-server.ts";
 import type { CommandOptions, Report } from "./run-cli.ts";
@@ -17,7 +17,7 @@ interface Check {
 const OLDEST = [6, 2];
 const PINGS = 50;
 const MOST_SKEW_MS = 1000;
-const SCRIPTS = { take, peek, adjust, reset, countReplicas };
+const SCRIPTS = { take, peek, adjust, reset, allotShares };
 /** Keeps what is evicted away from buckets that are in use, or evicts nothing. */
 const GOOD_EVICTION = ["noeviction", "volatile-ttl"];
 
@@ -91,7 +91,7 @@ async function rights(server: OpenServer, prefix: string): Promise<Check> {
     return { what: "rights", state: "ok", found: `the script may run on ${prefix}:*` };
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error);
-    const advice = `Give the user what docs/operations.md lists, on ~${prefix}:* and ~${prefix}-replicas:*.`;
+    const advice = `Give the user what docs/operations.md lists, on ~${prefix}:* and ~${prefix}-shares:*.`;
     return { what: "rights", state: "wrong", found, advice };
   }
 }

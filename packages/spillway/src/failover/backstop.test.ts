@@ -2,47 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { algorithmOf } from "../algorithms/bucket.ts";
 import { anyRate, SECOND_US } from "../algorithms/test-support.ts";
-import type { Decision } from "../decision.ts";
-import type { PolicyOptions, StoreFailureMode } from "../policy.ts";
-import { type PolicySet, policyResolver } from "../policy-set.ts";
-import { Backstop, type BackstopBuckets, type LastView } from "./backstop.ts";
-
-const BUCKET: PolicyOptions = { name: "bucket", limit: 100, period: "1s", burst: 20 };
-const WINDOW: PolicyOptions = { name: "window", limit: 60, period: "1m", algorithm: "fixed-window" };
-
-const NEVER_MS = Number.NEGATIVE_INFINITY;
-
-/** One process's backstop for one key; times are from its start. */
-class Process {
-  readonly #backstop: Backstop;
-  readonly #set: PolicySet;
-  readonly #quietUs: number;
-  #buckets: BackstopBuckets | undefined;
-
-  /** @param quietUs how long before the first degraded decision the store last decided for the key. */
-  constructor(
-    policies: PolicyOptions | PolicyOptions[],
-    replicas = 1,
-    mode: StoreFailureMode = "backstop",
-    quietUs: number = Number.POSITIVE_INFINITY,
-  ) {
-    this.#backstop = new Backstop(() => replicas, mode);
-    this.#set = policyResolver(policies)("key");
-    this.#quietUs = quietUs;
-  }
-
-  ask(us: number, ...costs: number[]): Decision {
-    this.#buckets ??= this.#backstop.open(this.#set, (us - this.#quietUs) / 1000, undefined, us / 1000);
-    return this.#backstop.decide("key", costs, this.#set, this.#buckets, us);
-  }
-
-  /** Tokens that go in when everything is taken at once, at each time. */
-  drain(times: readonly number[], cost = 1): number {
-    let admitted = 0;
-    for (const us of times) while (this.ask(us, cost).allowed) admitted += cost;
-    return admitted;
-  }
-}
+import { resolvePolicy, type StoreFailureMode } from "../policy.ts";
+import { BUCKET, NEVER_MS, BackstopProcess as Process, WINDOW } from "../testing/degrading/test-support.ts";
+import type { LastView } from "./backstop.ts";
 
 describe("shares of a backstop", () => {
   it("sum to at most burst + rate x time of a token bucket, for any rate and up to 50 replicas", () => {
@@ -55,7 +17,7 @@ describe("shares of a backstop", () => {
     fc.assert(
       fc.property(anyCase, ({ rate: { limit, periodUs, burst }, replicas, gaps }) => {
         fc.pre(burst >= replicas && burst <= 1000);
-        const process = new Process({ name: "bucket", limit, period: periodUs / 1000, burst }, replicas);
+        const process = new Process({ name: "bucket", limit, period: periodUs / 1000, burst }, 1 / replicas);
         let elapsedUs = 0;
         let total = replicas * process.drain([0]);
         for (const gap of gaps) {
@@ -73,7 +35,7 @@ describe("shares of a backstop", () => {
     "sum to at most the limit of a window, for up to 50 replicas (%s)",
     (algorithm) => {
       for (let replicas = 1; replicas <= 50; replicas++) {
-        const admitted = new Process({ ...WINDOW, algorithm }, replicas).drain([0, 59 * SECOND_US]);
+        const admitted = new Process({ ...WINDOW, algorithm }, 1 / replicas).drain([0, 59 * SECOND_US]);
         expect(admitted * replicas).toBeLessThanOrEqual(60);
         expect(admitted * replicas).toBeGreaterThan(60 - replicas);
       }
@@ -81,18 +43,47 @@ describe("shares of a backstop", () => {
   );
 
   it("are one token at least, so that the first caller of a key goes in", () => {
-    expect(new Process({ ...BUCKET, burst: 2 }, 50).drain([0])).toBe(1);
-    expect(new Process({ ...WINDOW, limit: 2 }, 50).drain([0])).toBe(1);
+    expect(new Process({ ...BUCKET, burst: 2 }, 1 / 50).drain([0])).toBe(1);
+    expect(new Process({ ...WINDOW, limit: 2 }, 1 / 50).drain([0])).toBe(1);
   });
 
-  it("of a token bucket start empty for a key that the store decided for within the time to full", () => {
-    const drained = (quietUs: number): number => new Process(BUCKET, 2, "backstop", quietUs).drain([0]);
-    expect([drained(0), drained(199_999), drained(200_000)]).toEqual([0, 0, 10]);
-    expect(new Process(BUCKET, 2, "backstop", 0).drain([0, 100_000])).toBe(5);
+  it.each([
+    // When the key was last decided for, before the outage; how long that has lasted; what there is then.
+    { title: "nothing for a key that is in use", decidedMs: -10, atMs: 0, tokens: 0 },
+    { title: "what its share has brought since", decidedMs: -10, atMs: 50, tokens: 2 },
+    { title: "a full share at most", decidedMs: -10, atMs: 5000, tokens: 10 },
+    { title: "one token for a key that had time to fill", decidedMs: -200, atMs: 0, tokens: 1 },
+    { title: "one token until the share has brought more", decidedMs: -59_000, atMs: 100, tokens: 5 },
+    { title: "a full share for a key not seen for a minute", decidedMs: -60_000, atMs: 0, tokens: 10 },
+    { title: "a full share for a key never seen", decidedMs: NEVER_MS, atMs: 0, tokens: 10 },
+  ])("of a token bucket start with $title", ({ decidedMs, atMs, tokens }) => {
+    expect(new Process(BUCKET, 0.5, "backstop", { decidedMs }).drain([1000 * atMs])).toBe(tokens);
+  });
+
+  it("of a token bucket begin to fill when no lease can be alive any more", () => {
+    const process = new Process(BUCKET, 1, "backstop", { decidedMs: 0, leaseMs: 75 });
+    expect([0, 75_000, 84_999, 85_000].map((us) => process.drain([us]))).toEqual([0, 0, 0, 1]);
+    const late = new Process(BUCKET, 1, "backstop", { decidedMs: 0, leaseMs: 75 });
+    expect(late.drain([95_000])).toBe(2);
+  });
+
+  it("that are nothing admit one token, ever", () => {
+    const process = new Process({ ...BUCKET, period: "366d" }, 0);
+    expect(process.drain([0, SECOND_US, 366 * 86_400 * SECOND_US])).toBe(1);
+    expect(new Process(BUCKET, 0, "backstop", { decidedMs: 0 }).drain([0, 1e15])).toBe(0);
+  });
+
+  it("of the largest policies are never more than the part", () => {
+    const vast = { name: "vast", limit: 1e12, period: "366d", burst: 1 } as const;
+    const process = new Process(vast, 1e-6, "backstop", { decidedMs: 0 });
+    process.ask(0, 1);
+    // 10^6 tokens in 366 days: one in 31.6 seconds.
+    expect(process.drain([31 * SECOND_US])).toBe(0);
+    expect(process.drain([32 * SECOND_US])).toBe(1);
   });
 
   it("are whole, whatever the number of replicas", () => {
-    const process = new Process({ ...BUCKET, limit: 300 }, 3);
+    const process = new Process({ ...BUCKET, limit: 300 }, 1 / 3);
     expect(process.drain([0])).toBe(6);
     expect(process.drain([SECOND_US])).toBe(6);
     expect(process.ask(10 * SECOND_US, 0)).toMatchObject({ remaining: 6, resetAfterMs: 0 });
@@ -108,7 +99,7 @@ describe("shares of a backstop", () => {
 
 describe("a decision of the backstop", () => {
   it("says that it is degraded and how the share stands", () => {
-    expect(new Process(BUCKET, 2).ask(0, 4)).toMatchObject({
+    expect(new Process(BUCKET, 1 / 2).ask(0, 4)).toMatchObject({
       allowed: true,
       key: "key",
       costs: [4],
@@ -122,7 +113,7 @@ describe("a decision of the backstop", () => {
   });
 
   it("refuses what the share lacks, takes nothing for it and says when to come back", () => {
-    const process = new Process(BUCKET, 2);
+    const process = new Process(BUCKET, 1 / 2);
     process.ask(0, 10);
     const refused = process.ask(0, 3);
     expect(refused).toMatchObject({
@@ -151,7 +142,7 @@ describe("a decision of the backstop", () => {
   });
 
   it("tells a cost that fits the policy but not the share to look again for the store in a second", () => {
-    expect(new Process(BUCKET, 10).ask(0, 5)).toMatchObject({
+    expect(new Process(BUCKET, 1 / 10).ask(0, 5)).toMatchObject({
       allowed: false,
       reason: "limited",
       retryAfterMs: 1000,
@@ -209,16 +200,8 @@ describe("a decision of the backstop", () => {
 });
 
 describe("going over to the shares and back", () => {
-  const window = policyResolver(WINDOW)("key");
-
   function windowView(used: number, startUs: number): LastView {
     return { states: [{ kind: "fixed-window", startUs, used }], storeUs: 1_000_000_000, seenMs: 0 };
-  }
-
-  function admittedIn(backstop: Backstop, buckets: BackstopBuckets, us: number): number {
-    let admitted = 0;
-    while (backstop.decide("key", [1], window, buckets, us).allowed) admitted++;
-    return admitted;
   }
 
   it.each([
@@ -228,90 +211,67 @@ describe("going over to the shares and back", () => {
     { used: 58, intoUs: 20_000_000, replicas: 3, first: 0 },
     { used: 60, intoUs: 59_000_000, replicas: 1, first: 0 },
   ])("gives a window this process's part of what was left: $used used, $replicas processes", (row) => {
-    const backstop = new Backstop(() => row.replicas, "backstop");
-    const buckets = backstop.open(window, 0, windowView(row.used, 1_000_000_000 - row.intoUs), 0);
-    expect(admittedIn(backstop, buckets, 0)).toBe(row.first);
+    const view = windowView(row.used, 1_000_000_000 - row.intoUs);
+    const process = new Process(WINDOW, 1 / row.replicas, "backstop", { decidedMs: 0, view });
+    expect(process.drain([0])).toBe(row.first);
     const restUs = 60_000_000 - row.intoUs;
-    expect(admittedIn(backstop, buckets, restUs - 1)).toBe(0);
-    expect(admittedIn(backstop, buckets, restUs)).toBe(60 / row.replicas);
+    expect(process.drain([restUs - 1])).toBe(0);
+    expect(process.drain([restUs])).toBe(60 / row.replicas);
   });
 
   it("begins a window afresh when the one that the store spoke of is over", () => {
-    const backstop = new Backstop(() => 2, "backstop");
-    const buckets = backstop.open(window, 0, windowView(60, 1_000_000_000), 61_000);
-    expect(admittedIn(backstop, buckets, 61_000_000)).toBe(30);
+    const view = windowView(60, 1_000_000_000);
+    const process = new Process(WINDOW, 1 / 2, "backstop", { decidedMs: 0, view });
+    expect(process.drain([61_000_000])).toBe(30);
   });
 
-  it("owes what went in, but no more than what the share could have saved up meanwhile", () => {
-    const set = policyResolver(BUCKET)("key");
-    const backstop = new Backstop(() => 2, "backstop");
-    const buckets = backstop.open(set, 0, undefined, 0);
-    const share = 10;
-    let admitted = 0;
-    for (let ms = 0; ms < 1000; ms++) if (backstop.decide("key", [1], set, buckets, ms * 1000).allowed) admitted++;
-    expect(admitted).toBeGreaterThan(share);
-    // Whatever the last millisecond refilled is not owed.
-    expect(backstop.owed(set, buckets, 999_000)[0]).toBeGreaterThanOrEqual(share - 1);
-    expect(backstop.owed(set, buckets, 999_000)[0]).toBeLessThanOrEqual(share);
-    expect(backstop.owed(set, buckets, 1_100_000)[0]).toBeLessThan(share - 3);
-    expect(backstop.owed(set, buckets, 60_000_000)).toEqual([0]);
-  });
-
-  it("owes no more than went in, and nothing for what was refused", () => {
-    const set = policyResolver(BUCKET)("key");
-    const backstop = new Backstop(() => 2, "backstop");
-    const buckets = backstop.open(set, NEVER_MS, undefined, 0);
-    expect(backstop.owed(set, buckets, 0)).toEqual([0]);
-    expect(backstop.decide("key", [3], set, buckets, 0).allowed).toBe(true);
-    expect(backstop.decide("key", [9], set, buckets, 0).allowed).toBe(false);
-    expect(backstop.owed(set, buckets, 0)).toEqual([3]);
+  it("owes what went in, once, and nothing for what was refused", () => {
+    const process = new Process(BUCKET, 1 / 2);
+    expect(process.owed(0)).toEqual([0]);
+    expect([process.ask(0, 3).allowed, process.ask(0, 9).allowed]).toEqual([true, false]);
+    expect([process.owed(0), process.owed(0)]).toEqual([[3], [0]]);
   });
 
   it("owes of a window only what went into the one that is running", () => {
-    const backstop = new Backstop(() => 2, "backstop");
-    const buckets = backstop.open(window, NEVER_MS, undefined, 0);
-    admittedIn(backstop, buckets, 0);
-    backstop.decide("key", [4], window, buckets, 61_000_000);
-    expect(backstop.owed(window, buckets, 61_000_000)).toEqual([4]);
+    const process = new Process(WINDOW, 1 / 2);
+    process.drain([0]);
+    process.ask(61_000_000, 4);
+    expect(process.owed(61_000_000)).toEqual([4]);
   });
 
   it.each(["sliding-window-counter", "sliding-window-log"] as const)(
     "gives a sliding window this process's part of what was left, and owes what of it still counts (%s)",
     (algorithm) => {
-      const set = policyResolver({ name: "sliding", limit: 60, period: "1m", algorithm })("key");
-      const { shape } = set.policies[0] as (typeof set.policies)[number];
+      const { shape } = resolvePolicy({ name: "sliding", limit: 60, period: "1m", algorithm }, "policy");
       const state = algorithmOf(shape).open(shape, 1_000_000_000);
       algorithmOf(shape).charge(state, shape, 30);
       const view: LastView = { states: [state], storeUs: 1_000_000_000, seenMs: 500 };
-      const backstop = new Backstop(() => 3, "backstop");
-      const buckets = backstop.open(set, 0, view, 500);
-      const admitted = (us: number): number => {
-        let count = 0;
-        while (backstop.decide("key", [1], set, buckets, us).allowed) count++;
-        return count;
-      };
-      expect([admitted(500_000), admitted(60_499_999)]).toEqual([10, 0]);
-      expect(backstop.owed(set, buckets, 60_499_999)).toEqual([10]);
+      const start = { decidedMs: 0, view };
+      const process = new Process({ name: "sliding", limit: 60, period: "1m", algorithm }, 1 / 3, "backstop", start);
+      expect([process.drain([500_000]), process.drain([60_499_999])]).toEqual([10, 0]);
+      expect(process.owed(60_499_999)).toEqual([10]);
       // What the store spoke of is a period old now; of the counter's first window nearly all still counts.
-      expect(admitted(60_500_000)).toBe(algorithm === "sliding-window-log" ? 20 : 0);
-      expect(backstop.owed(set, buckets, 200_000_000)).toEqual([0]);
-      expect(admitted(200_000_000)).toBe(20);
+      expect(process.drain([60_500_000])).toBe(algorithm === "sliding-window-log" ? 20 : 0);
+      expect(process.owed(200_000_000)).toEqual([0]);
+      expect(process.drain([200_000_000])).toBe(20);
     },
   );
 
-  it("follows the number of processes while the store is away", () => {
-    let replicas = 1;
-    const backstop = new Backstop(() => replicas, "backstop");
-    const set = policyResolver(BUCKET)("key");
-    const rateIn = (fromMs: number): number => {
-      let admitted = 0;
-      for (let ms = fromMs; ms < fromMs + 2000; ms++)
-        if (backstop.decide("key", [1], set, buckets, ms * 1000).allowed) admitted++;
-      return admitted;
-    };
-    const buckets = backstop.open(set, 0, undefined, 0);
-    const alone = rateIn(0);
-    replicas = 4;
-    expect(rateIn(2000)).toBeLessThanOrEqual(alone / 4 + 1);
+  it("owes what went in of an open policy, a burst at most", () => {
+    const process = new Process(BUCKET, 1, "open");
+    for (let i = 0; i < 3; i++) process.ask(0, 5);
+    expect(process.owed(0)).toEqual([15]);
+    for (let i = 0; i < 30; i++) process.ask(0, 5);
+    expect(process.owed(0)).toEqual([20]);
+  });
+
+  it("follows its share while the store is away, and counts refill by the smaller one of before and after", () => {
+    const process = new Process(BUCKET, 1, "backstop", { decidedMs: 0 });
+    expect(process.drain([0, 100_000])).toBe(10);
+    process.share = 0.25;
+    expect(process.drain([200_000])).toBe(2);
+    process.share = 1;
+    expect(process.drain([300_000])).toBe(3);
+    expect(process.drain([400_000])).toBe(10);
   });
 });

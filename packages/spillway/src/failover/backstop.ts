@@ -1,16 +1,20 @@
-import { algorithmOf, type BucketShape, type BucketState } from "../algorithms/bucket.ts";
-import { tokenBucketShape } from "../algorithms/token-bucket.ts";
+import { algorithmOf, type BucketState } from "../algorithms/bucket.ts";
 import { allowed, refused, statusOf } from "../decide.ts";
 import type { Decision, DecisionSource, PolicyStatus } from "../decision.ts";
 import type { Policy, StoreFailureMode } from "../policy.ts";
-import type { PolicySet } from "../policy-set.ts";
-import { type WindowShape, windowShare, windowShareOf } from "./window-share.ts";
+import { advanceOwed, newOwed, type Owed, owedTokens } from "./owed.ts";
+import { reserve, settle, shareOfPolicy, startBucket } from "./policy-share.ts";
+import { type WindowShape, windowShareOf } from "./window-share.ts";
 
-/** What one key has left of this process's share while the store cannot answer, and what went in on it. */
-export interface BackstopBuckets {
-  readonly states: readonly BucketState[];
-  /** Tokens admitted, one number per policy. */
-  readonly admitted: number[];
+/** What one bucket has left of this process's share while the store cannot answer, and what went in on it. */
+export interface BackstopBucket {
+  readonly key: string;
+  readonly policy: Policy;
+  readonly state: BucketState;
+  /** What the store does not know of. */
+  owed: Owed;
+  /** The part of the limit that the state was last brought up to date for. */
+  share: number;
 }
 
 /** How the store last said that the windows of a key stand: what a share of them begins with. */
@@ -23,132 +27,222 @@ export interface LastView {
   readonly seenMs: number;
 }
 
-/** This process's share of a policy: 1/replicas of its rate and of its burst, but never less than one token at a time. */
-export function backstopPolicy(policy: Policy, replicas: number): Policy {
-  const shape = backstopShape(policy, replicas);
-  return { ...policy, shape, capacity: algorithmOf(shape).capacity(shape) };
+/** What is known when a bucket is first decided for without the store. */
+export interface BackstopStart {
+  /** When the key was last decided for; minus infinity when nothing is known of it. */
+  readonly decidedMs: number;
+  readonly view: LastView | undefined;
+  /** Since when the store is known to be away. */
+  readonly awaySinceMs: number;
+  /** How long after that tokens that somebody holds on lease may still be spent. */
+  readonly leaseMs: number;
 }
 
-function backstopShape({ shape, limit, periodUs }: Policy, replicas: number): BucketShape {
-  if (shape.kind !== "token-bucket") return windowShare(shape, replicas);
-  return tokenBucketShape(limit, periodUs * replicas, Math.max(1, shape.burst / replicas));
-}
+/** A key that was not seen for so long, nor for as long as its bucket takes to fill, begins with a share of the burst. */
+const LONG_UNSEEN_MS = 60_000;
 
 /** Decides for this process alone. Refusals are free and policies are charged together, as in the store. */
 export class Backstop {
-  readonly #replicas: () => number;
+  readonly #share: (awaySinceMs: number) => number;
   readonly #defaultMode: StoreFailureMode;
-  readonly #shares = new WeakMap<Policy, { readonly replicas: number; readonly share: Policy }>();
+  readonly #own = new WeakMap<Policy, { readonly share: number; readonly policy: Policy }>();
 
-  /** @param replicas how many processes share the limits, as far as is known now. */
-  constructor(replicas: () => number, defaultMode: StoreFailureMode) {
-    this.#replicas = replicas;
+  /** @param share what part of each limit this process may use, from 0 to 1, when the store is away since `awaySinceMs`. */
+  constructor(share: (awaySinceMs: number) => number, defaultMode: StoreFailureMode) {
+    this.#share = share;
     this.#defaultMode = defaultMode;
   }
 
   /**
-   * What a key starts an outage with. A token bucket that the store has lately decided for starts empty, so that going over to
-   * the shares and back adds no burst; a window starts with this process's part of what was left in it. A key that nobody here
-   * has seen for as long as it takes to fill starts with its share of the burst.
-   * @param decidedMs when the key was last decided for; minus infinity when nothing is known of it.
+   * What a bucket starts an outage with. A token bucket has what its share has brought since the store went away and all leases
+   * were over: all shares together then never hold more than the store would. A window starts with this process's part of what was
+   * left in it. A key that this process has not seen for as long as its bucket takes to fill has one token at least, and one
+   * that it has not seen for long or ever has its share of the burst.
+   * @param index of the policy in the view.
    */
-  open(set: PolicySet, decidedMs: number, view: LastView | undefined, nowMs: number): BackstopBuckets {
+  open(key: string, policy: Policy, index: number, start: BackstopStart, nowMs: number): BackstopBucket {
+    const { awaySinceMs, leaseMs, view } = start;
+    const share = this.#share(awaySinceMs);
     const nowUs = Math.floor(nowMs * 1000);
-    const states = set.policies.map((policy, i) => {
-      const share = this.#shareOf(policy);
-      const seen = this.#startOfWindow(policy, share, view?.states[i], view, nowUs);
-      if (seen !== undefined) return seen;
-      const state = algorithmOf(share.shape).open(share.shape, nowUs);
-      if (state.kind === "token-bucket" && policy.shape.kind === "token-bucket")
-        if ((nowMs - decidedMs) * 1000 < policy.shape.fullUs) state.level = 0;
-      return state;
-    });
-    return { states, admitted: states.map(() => 0) };
+    const own = this.#ownPolicy(policy, share);
+    const state = windowSeen(policy, own, share, view, index, nowUs) ?? algorithmOf(own.shape).open(own.shape, nowUs);
+    startBucket(state, own, (nowMs - awaySinceMs - leaseMs) * 1000, leastTokens(policy, start, nowMs));
+    return { key, policy, state, owed: newOwed(nowUs), share };
   }
 
-  #startOfWindow(
-    { shape }: Policy,
-    share: Policy,
-    seen: BucketState | undefined,
-    view: LastView | undefined,
+  /** @param buckets one per cost. */
+  decide(
+    key: string,
+    costs: readonly number[],
+    buckets: readonly BackstopBucket[],
+    awaySinceMs: number,
     nowUs: number,
-  ): BucketState | undefined {
-    if (view === undefined || seen === undefined || seen.kind === "token-bucket") return undefined;
-    if (seen.kind !== shape.kind || share.shape.kind === "token-bucket") return undefined;
-    const aheadUs = view.storeUs - Math.round(view.seenMs * 1000);
-    return windowShareOf(seen, shape as WindowShape, share.shape, this.#replicas(), aheadUs, nowUs);
-  }
-
-  /** @param buckets of this key, as `open` made them. */
-  decide(key: string, costs: readonly number[], set: PolicySet, buckets: BackstopBuckets, nowUs: number): Decision {
-    const shares = set.policies.map((policy) => this.#shareOf(policy));
-    this.#advance(shares, buckets, nowUs);
-    const never = costs.map((cost, i) => cost > (set.policies[i] as Policy).capacity);
-    const refusals = shares.map((share, i) => never[i] || this.#refuses(share, buckets.states[i], costs[i] as number));
-    const admitted = !refusals.includes(true);
-    if (admitted) this.#charge(shares, costs, buckets);
-    const statuses = shares.map((share, i) =>
-      told(statusOf(share, buckets.states[i] as BucketState, costs[i] as number, nowUs), refusals[i] === true),
+  ): Decision {
+    const own = this.#advanceAll(buckets, awaySinceMs, nowUs);
+    const never = costs.map((cost, i) => cost > bucketAt(buckets, i).policy.capacity);
+    const refusals = own.map(
+      (policy, i) => never[i] || this.#refuses(policy, bucketAt(buckets, i).state, costs[i] as number),
     );
-    if (admitted) return allowed(key, costs, statuses, this.#sourceOf(shares));
+    const admitted = !refusals.includes(true);
+    if (admitted) this.#admit(own, costs, buckets);
+    const statuses = statusesOf(own, costs, buckets, refusals, nowUs);
+    if (admitted) return allowed(key, costs, statuses, this.#sourceOf(own));
     const final = statuses.map((status, i) => (never[i] ? { ...status, retryAfterMs: Infinity } : status));
-    return refused(key, costs, final, this.#modeOf(shares[refusals.indexOf(true)] as Policy));
+    return refused(key, costs, final, this.#modeOf(own[refusals.indexOf(true)] as Policy));
   }
 
   /**
-   * What the store is to be told of an outage that is over, one number of tokens per policy: what went in here, but no more than
-   * a share that stood unused would have saved up, since the store saved up a burst meanwhile that nobody saw spent.
+   * Holds a caller to the share although the store can be asked: the refusal, or `undefined` when the share has room. What is
+   * admitted then is charged with `charge`. Only policies whose share decides in an outage are held to it.
    */
-  owed(set: PolicySet, buckets: BackstopBuckets, nowUs: number): number[] {
-    const shares = set.policies.map((policy) => this.#shareOf(policy));
-    this.#advance(shares, buckets, nowUs);
-    return shares.map(({ shape, capacity }, i) => {
-      const state = buckets.states[i] as BucketState;
-      const admitted = buckets.admitted[i] as number;
-      if (this.#modeOf(set.policies[i] as Policy) === "open")
-        return Math.min(admitted, (set.policies[i] as Policy).capacity);
-      const isBucket = state.kind === "token-bucket" && shape.kind === "token-bucket";
-      const left = isBucket ? state.level / shape.unitsPerToken : algorithmOf(shape).remaining(state, shape);
-      return Math.max(0, Math.min(admitted, Math.ceil(capacity - left)));
-    });
-  }
-
-  #advance(shares: readonly Policy[], buckets: BackstopBuckets, nowUs: number): void {
-    for (const [i, { shape }] of shares.entries())
-      algorithmOf(shape).advance(buckets.states[i] as BucketState, shape, nowUs);
-  }
-
-  #refuses(share: Policy, state: BucketState | undefined, cost: number): boolean {
-    const mode = this.#modeOf(share);
-    if (mode === "closed") return cost > 0;
-    return mode === "backstop" && !algorithmOf(share.shape).fits(state as BucketState, share.shape, cost);
-  }
-
-  #charge(shares: readonly Policy[], costs: readonly number[], { states, admitted }: BackstopBuckets): void {
-    for (const [i, share] of shares.entries()) {
+  hold(
+    key: string,
+    costs: readonly number[],
+    buckets: readonly BackstopBucket[],
+    awaySinceMs: number,
+    nowUs: number,
+  ): Decision | undefined {
+    const own = this.#advanceAll(buckets, awaySinceMs, nowUs);
+    const refusals = own.map((policy, i) => {
+      const { state, policy: whole } = bucketAt(buckets, i);
       const cost = costs[i] as number;
-      admitted[i] = (admitted[i] as number) + cost;
-      if (this.#modeOf(share) === "backstop")
-        algorithmOf(share.shape).charge(states[i] as BucketState, share.shape, cost);
+      return this.#modeOf(policy) === "backstop" && cost <= whole.capacity && this.#refuses(policy, state, cost);
+    });
+    if (!refusals.includes(true)) return undefined;
+    return refused(key, costs, statusesOf(own, costs, buckets, refusals, nowUs), "backstop");
+  }
+
+  /** Charges the share for what went in by the store: the store knows of it, so it is not owed. */
+  charge(costs: readonly number[], buckets: readonly BackstopBucket[]): void {
+    this.#eachHeld(costs, buckets, ({ shape }, { state }, cost) => algorithmOf(shape).charge(state, shape, cost));
+  }
+
+  /** The same for a caller who is going to ask the store, and waits until `deathUs` at most. */
+  reserve(costs: readonly number[], buckets: readonly BackstopBucket[], deathUs: number): void {
+    this.#eachHeld(costs, buckets, ({ shape }, { state }, cost) => reserve(state, shape, cost, deathUs));
+  }
+
+  /** What came of a reservation: it is spent, or goes back. */
+  settle(costs: readonly number[], buckets: readonly BackstopBucket[], isSpent: boolean): void {
+    this.#eachHeld(costs, buckets, ({ shape }, { state }, cost) => settle(state, shape, cost, isSpent));
+  }
+
+  #eachHeld(
+    costs: readonly number[],
+    buckets: readonly BackstopBucket[],
+    run: (own: Policy, bucket: BackstopBucket, cost: number) => void,
+  ): void {
+    for (const [i, bucket] of buckets.entries()) {
+      const cost = costs[i] as number;
+      if (cost > 0 && this.#modeOf(bucket.policy) === "backstop")
+        run(this.#ownPolicy(bucket.policy, bucket.share), bucket, cost);
     }
   }
 
-  #sourceOf(shares: readonly Policy[]): DecisionSource {
-    return shares.some((share) => this.#modeOf(share) === "backstop") ? "backstop" : "open";
+  /**
+   * Tokens that the store is to be told of, now that the outage is over; they count as told from now on.
+   * @param unnoticedMs for how long the store may have been back already.
+   */
+  takeOwed(bucket: BackstopBucket, awaySinceMs: number, unnoticedMs: number, nowUs: number): number {
+    const own = this.#advance(bucket, this.#share(awaySinceMs), nowUs);
+    const { owed, policy, state, share } = bucket;
+    bucket.owed = newOwed(nowUs);
+    if (this.#modeOf(policy) === "open") return Math.min(owed.admitted, policy.capacity);
+    if (state.kind !== "token-bucket")
+      return Math.max(0, Math.min(owed.admitted, own.capacity - algorithmOf(own.shape).remaining(state, own.shape)));
+    return owedTokens(owed, policy, share, unnoticedMs);
+  }
+
+  #advanceAll(buckets: readonly BackstopBucket[], awaySinceMs: number, nowUs: number): readonly Policy[] {
+    const share = this.#share(awaySinceMs);
+    return buckets.map((bucket) => this.#advance(bucket, share, nowUs));
+  }
+
+  /** Brings a bucket to now; refill since the last time is by the smaller of the shares then and now. */
+  #advance(bucket: BackstopBucket, share: number, nowUs: number): Policy {
+    if (share > bucket.share) this.#advanceBy(bucket.share, bucket, nowUs);
+    bucket.share = share;
+    return this.#advanceBy(share, bucket, nowUs);
+  }
+
+  #advanceBy(share: number, { policy, state, owed }: BackstopBucket, nowUs: number): Policy {
+    const own = this.#ownPolicy(policy, share);
+    algorithmOf(own.shape).advance(state, own.shape, nowUs);
+    advanceOwed(owed, policy, share, nowUs);
+    return own;
+  }
+
+  #refuses(own: Policy, state: BucketState, cost: number): boolean {
+    const mode = this.#modeOf(own);
+    if (mode === "closed") return cost > 0;
+    return mode === "backstop" && !algorithmOf(own.shape).fits(state, own.shape, cost);
+  }
+
+  #admit(own: readonly Policy[], costs: readonly number[], buckets: readonly BackstopBucket[]): void {
+    for (const [i, policy] of own.entries()) {
+      const cost = costs[i] as number;
+      const { state, owed } = bucketAt(buckets, i);
+      owed.admitted += cost;
+      owed.unrefilled += cost;
+      if (this.#modeOf(policy) === "backstop") algorithmOf(policy.shape).charge(state, policy.shape, cost);
+    }
+  }
+
+  #sourceOf(policies: readonly Policy[]): DecisionSource {
+    return policies.some((policy) => this.#modeOf(policy) === "backstop") ? "backstop" : "open";
   }
 
   #modeOf(policy: Policy): StoreFailureMode {
     return policy.onStoreFailure ?? this.#defaultMode;
   }
 
-  #shareOf(policy: Policy): Policy {
-    const replicas = this.#replicas();
-    const known = this.#shares.get(policy);
-    if (known?.replicas === replicas) return known.share;
-    const share = backstopPolicy(policy, replicas);
-    this.#shares.set(policy, { replicas, share });
-    return share;
+  /** The policy as this process alone may use it. */
+  #ownPolicy(policy: Policy, share: number): Policy {
+    const known = this.#own.get(policy);
+    if (known?.share === share) return known.policy;
+    const own = shareOfPolicy(policy, share);
+    this.#own.set(policy, { share, policy: own });
+    return own;
   }
+}
+
+function bucketAt(buckets: readonly BackstopBucket[], index: number): BackstopBucket {
+  return buckets[index] as BackstopBucket;
+}
+
+/** A window's share where the store has told how the whole stands. */
+function windowSeen(
+  { shape }: Policy,
+  own: Policy,
+  share: number,
+  view: LastView | undefined,
+  index: number,
+  nowUs: number,
+): BucketState | undefined {
+  const seen = view?.states[index];
+  if (view === undefined || seen === undefined || seen.kind === "token-bucket") return undefined;
+  if (seen.kind !== shape.kind || own.shape.kind === "token-bucket") return undefined;
+  const aheadUs = view.storeUs - Math.round(view.seenMs * 1000);
+  return windowShareOf(seen, shape as WindowShape, own.shape, share, aheadUs, nowUs);
+}
+
+function leastTokens({ shape }: Policy, { decidedMs }: BackstopStart, nowMs: number): number {
+  if (shape.kind !== "token-bucket") return 0;
+  const quietMs = nowMs - decidedMs;
+  if (quietMs * 1000 < shape.fullUs) return Number.NEGATIVE_INFINITY;
+  return quietMs < LONG_UNSEEN_MS ? 1 : Number.POSITIVE_INFINITY;
+}
+
+function statusesOf(
+  own: readonly Policy[],
+  costs: readonly number[],
+  buckets: readonly BackstopBucket[],
+  refusals: readonly boolean[],
+  nowUs: number,
+): PolicyStatus[] {
+  return own.map((policy, i) =>
+    told(statusOf(policy, bucketAt(buckets, i).state, costs[i] as number, nowUs), refusals[i] === true),
+  );
 }
 
 /** The wait that a refused caller is told; where the share alone gives none, when to look again for the store. */

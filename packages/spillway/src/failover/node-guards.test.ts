@@ -21,6 +21,7 @@ class TwoNodes {
   readonly answers: Record<string, () => Promise<TakeReply>> = {};
   readonly nodes: Record<number, string> = { 0: "a:1", 1: "b:2" };
   readonly guards: NodeGuards;
+  readonly returns: unknown[][] = [];
   calls = 0;
 
   constructor(onStateChange: (change: StateChange) => void = (change) => this.changes.push(change)) {
@@ -34,7 +35,12 @@ class TwoNodes {
         return this.#answerOf(this.nodes[groupOf((buckets[0] as { key: string }).key)] as string);
       },
     });
-    this.guards = new NodeGuards(store, this.clock, DEADLINE_MS, onStateChange, () => {});
+    this.guards = new NodeGuards(store, this.clock, DEADLINE_MS, {
+      onStateChange,
+      onSent() {},
+      onAnswering: (...news) => this.returns.push(["answering", ...news]),
+      onGone: (...news) => this.returns.push(["gone", ...news]),
+    });
   }
 
   #answerOf(node: string): Promise<TakeReply> {
@@ -138,6 +144,49 @@ describe("the nodes of a store", () => {
       message: "The store two nodes decides again.",
     });
     expect(world.guards.health()).toMatchObject({ degraded: false, nodes: [] });
+  });
+});
+
+describe("a node that comes back", () => {
+  it("is told of when it first answers a probe, with how long it was away and may have been back", async () => {
+    const world = new TwoNodes();
+    await world.ask("b", 40);
+    world.answers["a:1"] = refuse;
+    await world.ask("a", 90);
+    expect(world.returns).toEqual([["gone", "a:1", false]]);
+    expect([world.guards.isWhole, world.guards.nodeOf("abc"), world.guards.nodeOf("b")]).toEqual([false, "a:1", "b:2"]);
+    delete world.answers["a:1"];
+    await world.pass(200);
+    const [, answering] = world.returns as [unknown, [string, string, number, number]];
+    expect(answering).toEqual(["answering", "a:1", 40, expect.any(Number)]);
+    expect(answering[3]).toBeGreaterThan(0);
+    expect(answering[3]).toBeLessThan(140);
+    expect(world.guards.isWhole).toBe(false);
+    await world.ask("a");
+    expect([world.guards.isWhole, world.returns.length]).toEqual([true, 2]);
+  });
+
+  it("is told of again when its trial fails", async () => {
+    const world = new TwoNodes();
+    world.answers["a:1"] = refuse;
+    await world.ask("a");
+    delete world.answers["a:1"];
+    await world.pass(200);
+    world.answers["a:1"] = refuse;
+    await world.ask("a");
+    expect(world.returns.map(([what]) => what)).toEqual(["gone", "answering", "gone"]);
+  });
+
+  it("is gone for good when its keys have moved", async () => {
+    const world = new TwoNodes();
+    world.answers["a:1"] = refuse;
+    await world.ask("a");
+    world.nodes[0] = "c:3";
+    await world.pass(200);
+    expect(world.returns).toEqual([
+      ["gone", "a:1", false],
+      ["gone", "a:1", true],
+    ]);
   });
 });
 

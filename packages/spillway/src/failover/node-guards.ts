@@ -13,6 +13,16 @@ export interface CallCounts {
   faults: number;
 }
 
+/** What the limiter is told of the parts of its store. */
+export interface GuardsListener {
+  onStateChange(change: StateChange): void;
+  onSent(): void;
+  /** A node has answered a probe: the first answer since `awaySinceMs`. It may have been back for `unnoticedMs`. */
+  onAnswering(node: string, awaySinceMs: number, unnoticedMs: number): void;
+  /** A node is left alone; for good when its keys have moved. */
+  onGone(node: string, isForGood: boolean): void;
+}
+
 const AWAY = (reason: string): string =>
   `cannot decide (${reason}); this process decides by its share until it is back.`;
 const BACK = (): string => "decides again.";
@@ -24,26 +34,29 @@ export class NodeGuards {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #deadlineMs: number;
-  readonly #onStateChange: (change: StateChange) => void;
-  readonly #onSent: () => void;
+  readonly #listener: GuardsListener;
   readonly #guards = new Map<string, NodeGuard>();
 
-  constructor(
-    store: Store,
-    clock: Clock,
-    deadlineMs: number,
-    onStateChange: (change: StateChange) => void,
-    onSent: () => void,
-  ) {
-    this.#onSent = onSent;
+  constructor(store: Store, clock: Clock, deadlineMs: number, listener: GuardsListener) {
     this.#store = store;
     this.#clock = clock;
     this.#deadlineMs = deadlineMs;
-    this.#onStateChange = onStateChange;
+    this.#listener = listener;
   }
 
   groupOf(key: string): number {
     return this.#store.groupOf?.(key) ?? 0;
+  }
+
+  /** The part of the store that a key lives on now. */
+  nodeOf(key: string): string {
+    return nodeOf(this.#store, this.groupOf(key));
+  }
+
+  /** Whether no part of the store is left alone. */
+  get isWhole(): boolean {
+    for (const guard of this.#guards.values()) if (guard.state.kind !== "closed") return false;
+    return true;
   }
 
   guardOf(group: number): NodeGuard {
@@ -76,7 +89,7 @@ export class NodeGuards {
 
   #newGuard(node: string): NodeGuard {
     const guard = new NodeGuard(this.#store, node, this.#clock, this.#deadlineMs, {
-      onBreaker: (after, before) => this.#tell(node, after, before),
+      onBreaker: (after, before) => this.#tell(node, guard, after, before),
       onMoved: () => this.#forget(node),
       onMiss: () => {
         this.counts.misses++;
@@ -84,14 +97,17 @@ export class NodeGuards {
       onFault: (error) => this.noteFault(error),
       onSent: (calls) => {
         this.counts.calls += calls;
-        this.#onSent();
+        this.#listener.onSent();
       },
     });
     this.#guards.set(node, guard);
     return guard;
   }
 
-  #tell(node: string, after: BreakerState, before: BreakerState): void {
+  #tell(node: string, guard: NodeGuard, after: BreakerState, before: BreakerState): void {
+    if (after.kind === "half-open")
+      this.#listener.onAnswering(node, guard.awaySinceMs ?? after.sinceMs, guard.unnoticedMs);
+    else if (after.kind === "open") this.#listener.onGone(node, false);
     if (after.kind === "open" && before.kind === "closed") this.#change(node, "away", after.reason, AWAY);
     else if (after.kind === "closed") this.#change(node, "back", "it answers again", BACK);
   }
@@ -100,6 +116,7 @@ export class NodeGuards {
   #forget(node: string): void {
     this.#guards.get(node)?.close();
     this.#guards.delete(node);
+    this.#listener.onGone(node, true);
     this.#change(node, "back", "its keys have moved", node === "" ? BACK : MOVED);
   }
 
@@ -108,7 +125,7 @@ export class NodeGuards {
     const change: StateChange = { store: this.#store.name, node, state, reason, message };
     publish("spillway:state", change);
     try {
-      this.#onStateChange(change);
+      this.#listener.onStateChange(change);
     } catch (error) {
       // A listener's fault must not reach the callers who wait behind this change.
       process.emitWarning(`onStateChange threw: ${String(error)}`, "SpillwayWarning");

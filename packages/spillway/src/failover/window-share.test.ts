@@ -29,9 +29,9 @@ function seenAfter(shape: WindowShape, takes: readonly (readonly [beforePart: nu
 
 /** A share that begins with what was seen, and what is left of it later. */
 function shareFrom(seen: WindowState, shape: WindowShape, replicas: number): (laterUs: number) => number {
-  const share = windowShare(shape, replicas);
+  const share = windowShare(shape, 1 / replicas);
   const algorithm = algorithmOf(share);
-  const start = windowShareOf(seen, shape, share, replicas, START_US - LOCAL_US, LOCAL_US);
+  const start = windowShareOf(seen, shape, share, 1 / replicas, START_US - LOCAL_US, LOCAL_US);
   return (laterUs) => {
     const later = algorithm.copy(start);
     algorithm.advance(later, share, LOCAL_US + laterUs);
@@ -49,11 +49,12 @@ const anyTakes = fc.array(fc.tuple(anyPartUpTo(1.9), fc.integer({ min: 1, max: 4
 describe("a window's share", () => {
   it("is a whole part of the limit, one token at least, and begins with its first use", () => {
     for (const algorithm of ["fixed-window", "sliding-window-counter", "sliding-window-log"] as const)
-      expect([1, 3, 7, 50].map((replicas) => windowShare(shapeOf(algorithm, 20), replicas).limit)).toEqual([
+      expect([1, 3, 7, 50].map((replicas) => windowShare(shapeOf(algorithm, 20), 1 / replicas).limit)).toEqual([
         20, 6, 2, 1,
       ]);
+    expect(windowShare(shapeOf("fixed-window", 60), 0.333_333_333).limit).toBe(20);
     const aligned = { kind: "fixed-window", limit: 20, periodUs: PERIOD_US, aligned: true } as const;
-    expect(windowShare(aligned, 2)).toEqual({ ...aligned, limit: 10, aligned: false });
+    expect(windowShare(aligned, 1 / 2)).toEqual({ ...aligned, limit: 10, aligned: false });
   });
 
   it("is no more than its part of what was left, now and at any later time, in all ways of counting", () => {

@@ -6,12 +6,16 @@ import type { TokenBucketShape, TokenBucketState } from "../algorithms/token-buc
 export type WindowShape = Exclude<BucketShape, TokenBucketShape>;
 export type WindowState = Exclude<BucketState, TokenBucketState>;
 
+/** Parts are written with nine digits: a third of 60 is 20 all the same. */
+const ROUNDING = 1e-3;
+
 /**
  * One process's part of a window policy, at least one token. A share's windows begin with its first use: the clock that aligned
  * windows follow is the store's.
+ * @param part from 0 to 1, as all parts here.
  */
-export function windowShare(shape: WindowShape, replicas: number): WindowShape {
-  const limit = Math.max(1, Math.floor(shape.limit / replicas));
+export function windowShare(shape: WindowShape, part: number): WindowShape {
+  const limit = Math.max(1, roundedDown(shape.limit, part));
   return shape.kind === "fixed-window" ? { ...shape, limit, aligned: false } : { ...shape, limit };
 }
 
@@ -25,18 +29,17 @@ export function windowShareOf(
   seen: WindowState,
   shape: WindowShape,
   share: WindowShape,
-  replicas: number,
+  part: number,
   aheadUs: number,
   nowUs: number,
 ): WindowState {
-  if (seen.kind === "sliding-window-log")
-    return logShare(seen, share as SlidingWindowLogShape, replicas, aheadUs, nowUs);
+  if (seen.kind === "sliding-window-log") return logShare(seen, share as SlidingWindowLogShape, part, aheadUs, nowUs);
   const startUs = seen.startUs - aheadUs;
   if (seen.kind === "sliding-window-counter") {
-    const [previous, current] = [Math.ceil(seen.previous / replicas), Math.ceil(seen.current / replicas)];
+    const [previous, current] = [roundedUp(seen.previous, part), roundedUp(seen.current, part)];
     return { ...seen, startUs, previous, current, nowUs };
   }
-  const left = Math.floor(algorithmOf(shape).remaining(seen, shape) / replicas);
+  const left = roundedDown(algorithmOf(shape).remaining(seen, shape), part);
   return { ...seen, startUs, used: Math.max(0, share.limit - left) };
 }
 
@@ -44,18 +47,26 @@ export function windowShareOf(
 function logShare(
   { times, tokens, used }: SlidingWindowLogState,
   share: SlidingWindowLogShape,
-  replicas: number,
+  part: number,
   aheadUs: number,
   nowUs: number,
 ): SlidingWindowLogState {
   const entries: number[] = [];
   let left = used;
-  let part = Math.ceil(left / replicas);
+  let own = roundedUp(left, part);
   for (const [i, timeUs] of times.entries()) {
     left -= tokens[i] as number;
-    const later = Math.ceil(left / replicas);
-    if (part > later) entries.push(timeUs - aheadUs, part - later);
-    part = later;
+    const later = roundedUp(left, part);
+    if (own > later) entries.push(timeUs - aheadUs, own - later);
+    own = later;
   }
   return logOfEntries(share, entries, nowUs);
+}
+
+function roundedDown(tokens: number, part: number): number {
+  return Math.floor(tokens * part + ROUNDING);
+}
+
+function roundedUp(tokens: number, part: number): number {
+  return Math.ceil(tokens * part - ROUNDING);
 }

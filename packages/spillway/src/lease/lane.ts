@@ -1,6 +1,7 @@
 import { bindingOf } from "../decide.ts";
 import type { Decision } from "../decision.ts";
-import type { BackstopBuckets, LastView } from "../failover/backstop.ts";
+import type { LastView } from "../failover/backstop.ts";
+import type { LaneBackstop } from "../failover/degraded-lanes.ts";
 import type { PolicySet } from "../policy-set.ts";
 import type { Caller } from "./caller.ts";
 import type { Denial } from "./denial.ts";
@@ -33,7 +34,7 @@ export class Lane {
   lease: LaneLease | undefined;
   denial: Denial | undefined;
   /** In use while the store cannot answer; let go when it answers again. */
-  backstop: BackstopBuckets | undefined;
+  backstop: LaneBackstop | undefined;
   /** How the store last said that the windows of this key stand. */
   view: LastView | undefined;
 

@@ -8,7 +8,7 @@ const OTHER_SET = policyResolver({ name: "other", limit: 10, period: "1s" })("ke
 
 function worthKeeping(key: string): Lane {
   const lane = new Lane(key, SET);
-  lane.backstop = { states: [], admitted: [] };
+  lane.backstop = { buckets: [], age: 0, reserved: 0 };
   return lane;
 }
 

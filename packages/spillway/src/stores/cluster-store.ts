@@ -1,13 +1,12 @@
 import cluster from "node:cluster";
 import { SpillwayError } from "../errors.ts";
 import { requireObject, requireWhole } from "../options.ts";
-import { encodeAddresses, encodeAdjustments, encodeTake } from "./cluster/call-encoding.ts";
+import { encodeAddresses, encodeAdjustments, encodeBeat, encodeTake } from "./cluster/call-encoding.ts";
 import { type Served, servedHere } from "./cluster/primary-server.ts";
-import { revivePeekReply, reviveTakeReply } from "./cluster/reply-encoding.ts";
-import { readWhole } from "./cluster/wire-reading.ts";
+import { reviveAllotment, revivePeekReply, reviveTakeReply } from "./cluster/reply-encoding.ts";
 import { WorkerChannel } from "./cluster/worker-channel.ts";
 import type { MemoryStore } from "./memory-store.ts";
-import type { Adjustment, BucketAddress, PeekReply, Store, TakeCall, TakeReply } from "./store.ts";
+import type { Adjustment, Allotment, Beat, BucketAddress, PeekReply, Store, TakeCall, TakeReply } from "./store.ts";
 
 export interface ClusterStoreOptions {
   /**
@@ -77,8 +76,8 @@ export class WorkerStore implements Store {
     await this.#call("reset", encodeAddresses(addresses));
   }
 
-  async countReplicas(id: string, lifeMs: number): Promise<number> {
-    return readWhole(await this.#call("countReplicas", [id, lifeMs]), "the number of processes", 1);
+  async allotShares(beat: Beat): Promise<Allotment> {
+    return reviveAllotment(await this.#call("allotShares", encodeBeat(beat)));
   }
 
   async close(): Promise<void> {
@@ -133,9 +132,9 @@ class PrimaryStore implements Store {
     return this.#open().reset(addresses);
   }
 
-  async countReplicas(id: string, lifeMs: number): Promise<number> {
+  async allotShares(beat: Beat): Promise<Allotment> {
     this.#open();
-    return this.#served.processes.count(id, lifeMs);
+    return this.#served.allotShares(beat);
   }
 
   async close(): Promise<void> {

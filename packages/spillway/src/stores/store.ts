@@ -88,6 +88,42 @@ export interface Adjustment extends BucketAddress {
 }
 
 /**
+ * What a process says of itself now and then. Shares are parts of each limit, in billionths; there are two of them, and a process
+ * uses a mix: one that follows demand, one that is the same for all.
+ */
+export interface Beat {
+  /** The same in all beats of one process: 1 to 100 characters, not `*`. */
+  readonly id: string;
+  /** Rises from beat to beat. One that is not above the last is an old acquaintance: it changes nothing, and is answered alike. */
+  readonly number: number;
+  /** Not heard of for so long, a process counts no more. Up to a quarter more may pass before the others notice. */
+  readonly lifeMs: number;
+  /** The most that it uses from now on by what it was offered earlier; replies to earlier beats count no more. */
+  readonly share: number;
+  readonly even: number;
+  /** How much is asked of it: whole, in any unit that all use. */
+  readonly demand: number;
+  /** How many processes there are at least, as far as it was told: from 1. The part of those not counted yet is kept for them. */
+  readonly replicas: number;
+  /** Whether it goes now, and uses nothing any more. */
+  readonly leaves: boolean;
+}
+
+/** The answer to a {@link Beat}. */
+export interface Allotment {
+  /** Processes at work, this one included unless it leaves. */
+  readonly replicas: number;
+  /** What this process may use from now on, by demand. */
+  readonly share: number;
+  /** What it may use of what is the same for all. */
+  readonly even: number;
+  /** What it would be given by demand if nobody held it still. */
+  readonly due: number;
+  /** The demand of all processes together. */
+  readonly demand: number;
+}
+
+/**
  * Where buckets live. Each method is one atomic step per group of keys, is decided on the store's clock, and is sent at most
  * once: a call whose reply is lost is never repeated. Rejections are `SpillwayError`s. `storeContract` of `spillway/testing`
  * tests an implementation.
@@ -95,6 +131,8 @@ export interface Adjustment extends BucketAddress {
 export interface Store {
   /** What it is, as `stats()` and error messages name it. */
   readonly name: string;
+  /** The same object for stores that are one: of the same server and with the same keys. Left out: each is one of its own. */
+  readonly scope?: object;
   /**
    * Keys of different groups cannot travel in one call (cluster slots). Left out: all can.
    * @returns any number that keys of one group share.
@@ -113,10 +151,11 @@ export interface Store {
   /** Makes buckets as if unused, but for tokens out on lease; heals unreadable ones. All addresses are of one group. */
   reset(addresses: readonly BucketAddress[]): Promise<void>;
   /**
-   * Says that process `id` is at work, and returns how many are, itself included; one that is not heard of for `lifeMs` counts
-   * no more. Left out: the limiter's `replicas` option alone says how many there are.
+   * Says that a process is at work, and what it may use of each limit while the store is away. What is offered to all of them
+   * sums to at most the whole, whatever becomes of beats and replies; a process that is not heard of for its life has left.
+   * Left out: the limiter's `replicas` option alone says how many processes there are.
    */
-  countReplicas?(id: string, lifeMs: number): Promise<number>;
+  allotShares?(beat: Beat): Promise<Allotment>;
   /** Frees what the store itself made, never what it was given. Idempotent. */
   close(): Promise<void>;
 }

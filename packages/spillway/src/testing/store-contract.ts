@@ -5,6 +5,7 @@ import { bucketCases } from "./contract/bucket-cases.ts";
 import type { ContractCase } from "./contract/contract-case.ts";
 import { faultCases } from "./contract/fault-cases.ts";
 import { leaseCases } from "./contract/lease-cases.ts";
+import { shareCases } from "./contract/share-cases.ts";
 import { windowCases } from "./contract/window-cases.ts";
 
 /** What not every store can do. */
@@ -53,6 +54,7 @@ export function storeContract({ describe, it }: ContractRunner, options: StoreCo
     windows: windowCases,
     "refunds, penalties and resets": adjustCases,
     leases: leaseCases,
+    shares: shareCases,
     faults: faultCases,
   };
   describe(`store contract of ${options.name}`, () => {

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Policy, resolvePolicy } from "../../policy.ts";
-import type { TakeCall } from "../store.ts";
+import type { Beat, TakeCall } from "../store.ts";
 import {
   encodeAddresses,
   encodeAdjustments,
+  encodeBeat,
   encodeTake,
   reviveAddresses,
   reviveAdjustments,
@@ -28,6 +29,16 @@ const REPORT = {
   demand: 1 / 3,
   weight: 2.5,
   settlements: [{ id: 1_790_000_000_123_456, settled: 4, returned: 1 }],
+};
+const BEAT: Beat = {
+  id: "a",
+  number: 7,
+  lifeMs: 30_000,
+  share: 1_000_000_000,
+  even: 250_000_000,
+  demand: 1e12,
+  replicas: 4,
+  leaves: false,
 };
 const CALL: TakeCall = {
   buckets: [
@@ -55,6 +66,11 @@ const plain = <T extends { readonly policy: Policy }>(list: readonly T[]): T[] =
 describe("what the primary reads is what the worker sent", () => {
   it("a take with reports, of several policies and costs", () => {
     expect(reviveTake(sent(encodeTake(CALL)))).toEqual(CALL);
+  });
+
+  it("a beat", () => {
+    expect(reviveBeat(sent(encodeBeat(BEAT)))).toEqual(BEAT);
+    expect(reviveBeat(sent(encodeBeat({ ...BEAT, leaves: true })))).toEqual({ ...BEAT, leaves: true });
   });
 
   it("a take of whatever numbers", () => {
@@ -138,9 +154,15 @@ describe("what is no call is refused", () => {
     expect(() => reviveAddresses([wire[0], [["k", 1]]])).toThrow(refusal);
   });
 
-  it.each([undefined, [], ["a"], ["", 5], [1, 5], ["a", 0], ["a", 0.5], ["a", 5, 5]])("%j as a beat", (args) => {
-    expect(() => reviveBeat(args)).toThrow(refusal);
-    expect(reviveBeat(["a", 5])).toEqual(["a", 5]);
+  it("a beat with a value too many, too few or of another kind", () => {
+    const wire = sent(encodeBeat(BEAT)) as unknown[];
+    expect(() => reviveBeat(undefined)).toThrow(refusal);
+    expect(() => reviveBeat(wire.slice(1))).toThrow(refusal);
+    expect(() => reviveBeat([...wire, 1])).toThrow(refusal);
+    const bad = [[""], [0, 0.5], [0, 0.5], [-1, 1.5, 1e9 + 1], [-1, 1.5, 1e9 + 1], [-1, 0.5], [0, 0.5]];
+    for (const [place, values] of bad.entries())
+      for (const value of [...values, null, {}])
+        expect(() => reviveBeat(replaced(wire, [place], value)), `${place}: ${value}`).toThrow(refusal);
   });
 
   it("a log that would keep more than the largest one may", () => {

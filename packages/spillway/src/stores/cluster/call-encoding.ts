@@ -2,7 +2,8 @@ import { LRUCache } from "lru-cache";
 import { algorithmOf, type BucketShape } from "../../algorithms/bucket.ts";
 import { LARGEST_LOG } from "../../algorithms/sliding-window-log.ts";
 import type { Policy } from "../../policy.ts";
-import type { Adjustment, AskRun, BucketAddress, LeaseReport, TakeBucket, TakeCall } from "../store.ts";
+import { WHOLE } from "../share-ledger.ts";
+import type { Adjustment, AskRun, Beat, BucketAddress, LeaseReport, TakeBucket, TakeCall } from "../store.ts";
 import { readList, readNumber, readText, readWhole, strange } from "./wire-reading.ts";
 
 /** Arguments of any call: its policies, each once, and its buckets as `[key, index of the policy, ...numbers]`. */
@@ -99,10 +100,24 @@ export function reviveAdjustments(args: unknown): Adjustment[] {
   });
 }
 
-/** A process's word that it is at work. @throws SpillwayError as {@link reviveTake}. */
-export function reviveBeat(args: unknown): [id: string, lifeMs: number] {
-  const [id, lifeMs] = readList(args, "a beat", 2);
-  return [readText(id, "a process"), readWhole(lifeMs, "a life", 1)];
+/** The arguments of `allotShares`. */
+export function encodeBeat({ id, number, lifeMs, share, even, demand, replicas, leaves }: Beat): unknown[] {
+  return [id, number, lifeMs, share, even, demand, replicas, leaves];
+}
+
+/** @throws SpillwayError as {@link reviveTake}. */
+export function reviveBeat(args: unknown): Beat {
+  const [id, number, lifeMs, share, even, demand, replicas, leaves] = readList(args, "a beat", 8);
+  return {
+    id: readText(id, "a process"),
+    number: readWhole(number, "the number of a beat", 1),
+    lifeMs: readWhole(lifeMs, "a life", 1),
+    share: readWhole(share, "a share", 0, WHOLE),
+    even: readWhole(even, "an even share", 0, WHOLE),
+    demand: readWhole(demand, "a demand", 0),
+    replicas: readWhole(replicas, "a number of processes", 1),
+    leaves: leaves === true,
+  };
 }
 
 function reviveBuckets<T>(

@@ -2,6 +2,8 @@ import cluster, { type Worker } from "node:cluster";
 import { systemClock } from "../../clock.ts";
 import { isSpillwayError, SpillwayError, show } from "../../errors.ts";
 import { type MemoryStore, type MemoryStoreOptions, memoryStore } from "../memory-store.ts";
+import { ShareLedger } from "../share-ledger.ts";
+import type { Allotment, Beat } from "../store.ts";
 import { reviveAddresses, reviveAdjustments, reviveBeat, reviveTake } from "./call-encoding.ts";
 import {
   type CallMessage,
@@ -12,8 +14,7 @@ import {
   resultMessage,
   SERVICE_ID,
 } from "./message.ts";
-import { ProcessSet } from "./process-set.ts";
-import { encodePeekReply, encodeTakeReply } from "./reply-encoding.ts";
+import { encodeAllotment, encodePeekReply, encodeTakeReply } from "./reply-encoding.ts";
 import { strange } from "./wire-reading.ts";
 
 export type ServeClusterStoreOptions = MemoryStoreOptions;
@@ -28,7 +29,7 @@ export interface ClusterStoreServer {
 /** What a primary serves. */
 export interface Served {
   readonly store: MemoryStore;
-  readonly processes: ProcessSet;
+  allotShares(beat: Beat): Allotment;
 }
 
 let current: Served | undefined;
@@ -49,7 +50,12 @@ export function serveClusterStore(options: ServeClusterStoreOptions = {}): Clust
     throw misplaced("serveClusterStore is for the primary; this process is a worker of a cluster.");
   if (current !== undefined)
     throw misplaced("serveClusterStore serves this process already; close() the first server.");
-  const served = { store: memoryStore(options), processes: new ProcessSet(options.clock ?? systemClock) };
+  const { clock = systemClock } = options;
+  const ledger = new ShareLedger();
+  const served: Served = {
+    store: memoryStore(options),
+    allotShares: (beat) => ledger.allot(beat, Math.floor(clock.monotonicMs())),
+  };
   const onMessage = (worker: Worker, message: unknown): void => {
     if (isCall(message)) answer(served, worker, message);
   };
@@ -81,7 +87,7 @@ function answer(served: Served, worker: Worker, { id, method, args }: CallMessag
   );
 }
 
-async function perform({ store, processes }: Served, method: string, args: unknown): Promise<unknown> {
+async function perform({ store, allotShares }: Served, method: string, args: unknown): Promise<unknown> {
   switch (method) {
     case GREETING:
       return true;
@@ -100,8 +106,8 @@ async function perform({ store, processes }: Served, method: string, args: unkno
     case "reset":
       await store.reset(reviveAddresses(args));
       return true;
-    case "countReplicas":
-      return processes.count(...reviveBeat(args));
+    case "allotShares":
+      return encodeAllotment(allotShares(reviveBeat(args)));
     default:
       throw strange(`the method is ${show(method)}`);
   }

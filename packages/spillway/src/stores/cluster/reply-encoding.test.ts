@@ -4,7 +4,14 @@ import { resolvePolicy } from "../../policy.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { memoryStore } from "../memory-store.ts";
 import type { BucketReading, TakeCall, TakeReply } from "../store.ts";
-import { encodePeekReply, encodeTakeReply, revivePeekReply, reviveTakeReply } from "./reply-encoding.ts";
+import {
+  encodeAllotment,
+  encodePeekReply,
+  encodeTakeReply,
+  reviveAllotment,
+  revivePeekReply,
+  reviveTakeReply,
+} from "./reply-encoding.ts";
 
 const SECOND = resolvePolicy({ name: "second", limit: 10, period: "1s" }, "policy");
 const HOUR = resolvePolicy({ name: "hour", limit: 100, period: "1h", algorithm: "fixed-window" }, "policy");
@@ -94,5 +101,27 @@ describe("what is no reply to the call is refused, and admits nobody", () => {
     ["a fault without our code", [nowUs, [["EPIPE", "no"], buckets[1], buckets[2]], served]],
   ])("%s", (_title, wire) => {
     expect(() => reviveTakeReply(wire, CALL)).toThrow(refusal);
+  });
+});
+
+describe("an allotment", () => {
+  const ALLOTMENT = { replicas: 4, share: 1e9, even: 250_000_000, due: 0, demand: 1e12 };
+  const wire = sent(encodeAllotment(ALLOTMENT)) as unknown[];
+
+  it("is read as it was sent", () => {
+    expect(reviveAllotment(wire)).toEqual(ALLOTMENT);
+  });
+
+  it("of any other form is refused", () => {
+    const refusal = expect.objectContaining({ code: "ERR_SPILLWAY_STORE_REPLY" });
+    const bad = [
+      undefined,
+      true,
+      wire.slice(1),
+      [...wire, 1],
+      ...[-1, 0.5, "1", null].map((value) => wire.with(1, value)),
+    ];
+    for (const form of [...bad, wire.with(1, 1e9 + 1)])
+      expect(() => reviveAllotment(form), JSON.stringify(form)).toThrow(refusal);
   });
 });

@@ -2,7 +2,8 @@ import { algorithmOf, type BucketShape, type BucketState } from "../../algorithm
 import { logOfEntries, wireEntries } from "../../algorithms/sliding-window-log.ts";
 import { SpillwayError, type SpillwayErrorCode, show } from "../../errors.ts";
 import { refusedCosts } from "../refused-costs.ts";
-import type { BucketAddress, BucketReading, LeaseGrant, PeekReply, TakeCall, TakeReply } from "../store.ts";
+import { WHOLE } from "../share-ledger.ts";
+import type { Allotment, BucketAddress, BucketReading, LeaseGrant, PeekReply, TakeCall, TakeReply } from "../store.ts";
 import { readList, readNumber, readText, readWhole, strange } from "./wire-reading.ts";
 
 /** A bucket's state as numbers, then its lease if it has one; or the code and the message of its fault. */
@@ -53,6 +54,23 @@ function encodeState(state: BucketState): number[] {
     case "sliding-window-log":
       return wireEntries(state);
   }
+}
+
+/** The reply of `allotShares`. */
+export function encodeAllotment({ replicas, share, even, due, demand }: Allotment): number[] {
+  return [replicas, share, even, due, demand];
+}
+
+/** @throws SpillwayError `ERR_SPILLWAY_STORE_REPLY` for anything that {@link encodeAllotment} does not write. */
+export function reviveAllotment(wire: unknown): Allotment {
+  const [replicas, share, even, due, demand] = readList(wire, "an allotment", 5);
+  return {
+    replicas: readWhole(replicas, "a number of processes", 0),
+    share: readWhole(share, "a share", 0, WHOLE),
+    even: readWhole(even, "an even share", 0, WHOLE),
+    due: readWhole(due, "a share that is due", 0, WHOLE),
+    demand: readWhole(demand, "a demand", 0),
+  };
 }
 
 /** @throws SpillwayError `ERR_SPILLWAY_STORE_REPLY` for anything that is no reply to `call`. */

@@ -30,9 +30,9 @@ export function bucketKeys(prefix: string, addresses: readonly BucketAddress[]):
   });
 }
 
-/** The store key of the set of processes that use a prefix; apart from the buckets, whose keys all open with `prefix:`. */
-export function replicasKey(prefix: string): string {
-  return `${prefix}-replicas:${FORMAT}`;
+/** The store key of the ledger of shares under a prefix; apart from the buckets, whose keys all open with `prefix:`. */
+export function sharesKey(prefix: string): string {
+  return `${prefix}-shares:${FORMAT}`;
 }
 
 /** The user's key as a hash tag: the same for equal keys only, never empty (that would be no tag), free of braces. */

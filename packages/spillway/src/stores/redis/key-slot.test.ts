@@ -33,5 +33,5 @@ describe("keySlot", () => {
 it("the slot of a whole key is that of its tag, or of all of it when it has none", () => {
   expect(slotOfStoreKey("spillway:v1:{api:u1}:hour:token-bucket")).toBe(keySlot("api:u1"));
   expect(slotOfStoreKey("app:spillway:v1:{a}:b}c")).toBe(keySlot("a"));
-  for (const key of ["spillway-replicas:v1", "a{}b", "}a{", "a{b"]) expect(slotOfStoreKey(key)).toBe(keySlot(key));
+  for (const key of ["spillway-shares:v1", "a{}b", "}a{", "a{b"]) expect(slotOfStoreKey(key)).toBe(keySlot(key));
 });

@@ -1,13 +1,13 @@
 import { invalidOption } from "../../errors.ts";
 import { requireObject } from "../../options.ts";
-import type { Adjustment, BucketAddress, PeekReply, Store, TakeCall, TakeReply } from "../store.ts";
+import type { Adjustment, Allotment, Beat, BucketAddress, PeekReply, Store, TakeCall, TakeReply } from "../store.ts";
 import { adaptClient, type RedisClient } from "./clients/adapt-client.ts";
 import type { Script, ScriptClient } from "./clients/client.ts";
-import { bucketKeys, keyTag, replicasKey } from "./key-layout.ts";
+import { bucketKeys, keyTag, sharesKey } from "./key-layout.ts";
 import { keySlot } from "./key-slot.ts";
-import { decodeCount, decodePeek, decodeTake } from "./reply-decoding.ts";
-import { adjust, countReplicas, peek, reset, take } from "./scripts/generated.ts";
-import { encodeAddresses, encodeAdjustments, encodeTake } from "./take-encoding.ts";
+import { decodeAllotment, decodePeek, decodeTake } from "./reply-decoding.ts";
+import { adjust, allotShares, peek, reset, take } from "./scripts/generated.ts";
+import { encodeAddresses, encodeAdjustments, encodeBeat, encodeTake } from "./take-encoding.ts";
 
 export interface RedisStoreOptions {
   /** Opens every key of this store: 1 to 100 characters without braces. Defaults to `"spillway"`. */
@@ -32,16 +32,32 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   if (typeof prefix !== "string" || !/^[^{}]{1,100}$/.test(prefix))
     throw invalidOption("prefix", "1 to 100 characters without braces", prefix);
   if (typeof useAsIs !== "boolean") throw invalidOption("useAsIs", "true or false", useAsIs);
-  return new RedisStore(adaptClient(client, useAsIs), prefix);
+  return new RedisStore(adaptClient(client, useAsIs), prefix, scopeOf(client, prefix));
+}
+
+const scopes = new WeakMap<object, Map<string, object>>();
+
+/** Stores of one client and prefix are the same keys. */
+function scopeOf(client: RedisClient, prefix: string): object {
+  let byPrefix = scopes.get(client);
+  if (byPrefix === undefined) {
+    byPrefix = new Map();
+    scopes.set(client, byPrefix);
+  }
+  const scope = byPrefix.get(prefix) ?? {};
+  byPrefix.set(prefix, scope);
+  return scope;
 }
 
 class RedisStore implements Store {
   readonly name: string;
+  readonly scope: object;
   readonly #client: ScriptClient;
   readonly #prefix: string;
 
-  constructor(client: ScriptClient, prefix: string) {
+  constructor(client: ScriptClient, prefix: string, scope: object) {
     this.name = `redis (${client.name})`;
+    this.scope = scope;
     this.#client = client;
     this.#prefix = prefix;
     client.warm();
@@ -72,9 +88,8 @@ class RedisStore implements Store {
     await this.#read(reset, addresses, encodeAddresses(addresses));
   }
 
-  async countReplicas(id: string, lifeMs: number): Promise<number> {
-    const args = [id, String(lifeMs)];
-    return decodeCount(await this.#client.run(countReplicas, [replicasKey(this.#prefix)], args));
+  async allotShares(beat: Beat): Promise<Allotment> {
+    return decodeAllotment(await this.#client.run(allotShares, [sharesKey(this.#prefix)], encodeBeat(beat)));
   }
 
   close(): Promise<void> {

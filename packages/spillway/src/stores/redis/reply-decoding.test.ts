@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resolvePolicy } from "../../policy.ts";
 import type { BucketReading, LeaseReport, TakeCall } from "../store.ts";
-import { decodePeek, decodeTake } from "./reply-decoding.ts";
+import { decodeAllotment, decodePeek, decodeTake } from "./reply-decoding.ts";
 
 const BUCKET = resolvePolicy({ name: "bucket", limit: 70, period: "1s", burst: 20 }, "policy");
 const WINDOW = resolvePolicy({ name: "window", limit: 9, period: "1m", algorithm: "fixed-window" }, "policy");
@@ -287,5 +287,27 @@ describe("the reply of a script that only tells", () => {
       null,
     ])
       expect(() => decodePeek(reply, addresses, ["a", "b"])).toThrow(unknownForm);
+  });
+});
+
+describe("the reply of the script that allots shares", () => {
+  const REPLY = [NOW_US, 4, 250_000_000, 240_000_000, 300_000_000, 1e12];
+
+  it("gives how many processes there are, and the shares", () => {
+    const allotment = { replicas: 4, share: 250_000_000, even: 240_000_000, due: 300_000_000, demand: 1e12 };
+    expect(decodeAllotment(REPLY)).toEqual(allotment);
+    expect(decodeAllotment(REPLY.map(String))).toEqual(allotment);
+  });
+
+  it("is a fault with a slot too few, too many, or with more than the whole", () => {
+    const bad = [
+      undefined,
+      [],
+      REPLY.slice(0, -1),
+      [...REPLY, 1],
+      ...REPLY.map((_, i) => REPLY.with(i, -1)),
+      ...[2, 3, 4].map((i) => REPLY.with(i, 1_000_000_001)),
+    ];
+    for (const reply of bad) expect(() => decodeAllotment(reply), JSON.stringify(reply)).toThrow(unknownForm);
   });
 });

@@ -3,7 +3,9 @@ import { logOfEntries, type SlidingWindowLogShape } from "../../algorithms/slidi
 import type { Escrow, TokenBucketShape } from "../../algorithms/token-bucket.ts";
 import { SpillwayError, show } from "../../errors.ts";
 import type { Policy } from "../../policy.ts";
+import { WHOLE } from "../share-ledger.ts";
 import type {
+  Allotment,
   BucketAddress,
   BucketReading,
   LeaseGrant,
@@ -90,15 +92,19 @@ export function decodePeek(reply: unknown, addresses: readonly BucketAddress[], 
   return { nowUs, buckets };
 }
 
-/** The reply of `lua/count-replicas.lua`. @throws SpillwayError `ERR_SPILLWAY_STORE_REPLY`. */
-export function decodeCount(reply: unknown): number {
+/** The reply of `lua/allot-shares.lua`. @throws SpillwayError `ERR_SPILLWAY_STORE_REPLY`. */
+export function decodeAllotment(reply: unknown): Allotment {
   const reader = new ReplyReader(reply);
   instant(reader);
-  const count = reader.integer();
+  const [replicas, share, even, due, demand] = [0, 0, 0, 0, 0].map(() => reader.integer()) as FiveNumbers;
   reader.end();
-  if (count < 1) throw strange(`${count} processes are at work`);
-  return count;
+  if (replicas < 0) throw strange(`${replicas} processes are at work`);
+  for (const part of [share, even, due]) if (part < 0 || part > WHOLE) throw strange(`a share of ${part} billionths`);
+  if (demand < 0) throw strange(`a demand of ${demand}`);
+  return { replicas, share, even, due, demand };
 }
+
+type FiveNumbers = [number, number, number, number, number];
 
 function instant(reader: ReplyReader): number {
   const nowUs = reader.integer();

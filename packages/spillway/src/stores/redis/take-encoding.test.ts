@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { resolvePolicy } from "../../policy.ts";
 import type { LeaseReport, TakeBucket, TakeCall } from "../store.ts";
-import { encodeAddresses, encodeAdjustments, encodeTake } from "./take-encoding.ts";
+import { encodeAddresses, encodeAdjustments, encodeBeat, encodeTake } from "./take-encoding.ts";
 
 const BUCKET = resolvePolicy({ name: "bucket", limit: 70, period: "1s", burst: 20 }, "policy");
 const OTHER = resolvePolicy({ name: "other", limit: 1000, period: "60ms", burst: 9 }, "policy");
@@ -159,6 +159,12 @@ describe("the arguments of the other scripts", () => {
     expect(encodeAddresses(addresses)).toEqual(['[2,"t",100000,7,1,20,"f",9,60000000,0,0,1,2,1]']);
     const sliding = [COUNTER, LOG].map((policy) => ({ key: "key", policy }));
     expect(encodeAddresses(sliding)).toEqual(['[2,"c",9,60000000,0,0,"l",9,1500,0,0,1,2]']);
+  });
+
+  it("of a beat are its values", () => {
+    const beat = { id: "a", number: 3, lifeMs: 30_000, share: 5, even: 6, demand: 1e12, replicas: 2, leaves: true };
+    expect(encodeBeat(beat)).toEqual(["a", "3", "30000", "5", "6", "1000000000000", "2", "1"]);
+    expect(encodeBeat({ ...beat, leaves: false }).at(-1)).toBe("0");
   });
 
   it("add the tokens of an adjustment", () => {

@@ -1,6 +1,6 @@
 import type { BucketShape } from "../../algorithms/bucket.ts";
 import type { Policy } from "../../policy.ts";
-import type { Adjustment, AskRun, BucketAddress, LeaseReport, TakeBucket, TakeCall } from "../store.ts";
+import type { Adjustment, AskRun, Beat, BucketAddress, LeaseReport, TakeBucket, TakeCall } from "../store.ts";
 
 /** Opens the arguments of every script: the policies of the call, each once. */
 export class PolicyTable {
@@ -158,4 +158,9 @@ export function encodeAddresses(addresses: readonly BucketAddress[]): string[] {
 export function encodeAdjustments(adjustments: readonly Adjustment[]): string[] {
   const table = new PolicyTable();
   return table.args(adjustments.flatMap(({ policy, tokens }) => [table.numberOf(policy), tokens]));
+}
+
+/** The arguments of `lua/allot-shares.lua`. */
+export function encodeBeat({ id, number, lifeMs, share, even, demand, replicas, leaves }: Beat): string[] {
+  return [id, ...[number, lifeMs, share, even, demand, replicas, leaves ? 1 : 0].map(String)];
 }

@@ -157,20 +157,6 @@ export const bucketCases: readonly ContractCase[] = [
     },
   },
   {
-    title: "processes that say that they are at work are counted, if the store counts them at all",
-    async run({ store, advance }) {
-      // A store that lives and dies with one process has nobody to count.
-      if (store.countReplicas === undefined) return;
-      const [a, b] = [newKey(), newKey()];
-      const others = (await store.countReplicas(a, 10_000)) - 1;
-      assert.ok(others >= 0);
-      assert.equal(await store.countReplicas(b, 10_000), others + 2);
-      assert.equal(await store.countReplicas(a, 10_000), others + 2, "each once");
-      await advance(60);
-      assert.ok((await store.countReplicas(a, 50)) < others + 2, "not heard of for longer than the life that counts");
-    },
-  },
-  {
     title: "close() can be called twice",
     async run({ store }) {
       await take(store, newKey(), FAST, runOf(1));

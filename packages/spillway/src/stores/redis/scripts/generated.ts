@@ -464,24 +464,78 @@ return reply
 `,
 };
 
-/** lua/count-replicas.lua: Counts the processes at work under one prefix: notes that one is, and forgets those not heard of lately. */
-export const countReplicas: GeneratedScript<{ readonly head: 1; readonly count: 1 }> = {
-  name: "count-replicas",
-  sha1: "12df912526965e28df90fa25cef2d99059cd9aa2",
-  arity: { head: 1, count: 1 },
-  text: `-- spillway: count-replicas
+/** lua/allot-shares.lua: Allots to each process its share of the limits, for the time when Redis is away; shares in use never sum to more than the whole. */
+export const allotShares: GeneratedScript<{ readonly head: 1; readonly allotment: 5 }> = {
+  name: "allot-shares",
+  sha1: "d7a13f34724f122f693eb77bf9c2c52242e8d792",
+  arity: { head: 1, allotment: 5 },
+  text: `-- spillway: allot-shares
 local function server_time_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
+local TOTALS, ENTRY = '<dddddd', '<dddddddd'
+local function read_totals(value)
+  if value and #value == 48 then return struct.unpack(TOTALS, value) end
+end
+local function read_entry(value)
+  if value and #value == 64 then return struct.unpack(ENTRY, value) end
+end
+local WHOLE, SLACK = 1000000000, 1.05
 local now_us = server_time_us()
 local now_ms = math.floor(now_us / 1000)
-local life_ms = ARGV[2] + 0
-redis.call('ZADD', KEYS[1], now_ms, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now_ms - life_ms)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], now_ms + life_ms, '+inf')
-redis.call('PEXPIRE', KEYS[1], life_ms)
-return { now_us, redis.call('ZCARD', KEYS[1]) }
+local id, number, life_ms = ARGV[1], ARGV[2] + 0, ARGV[3] + 0
+local used_share, used_even, asked, replicas = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
+local leaves = ARGV[8] == '1'
+local values = redis.call('HMGET', KEYS[1], '*', id)
+local count, share, even, demand, swept_ms, end_ms = read_totals(values[1])
+if not count or now_ms < swept_ms or now_ms - swept_ms >= life_ms / 4 then
+  count, share, even, demand, swept_ms, end_ms = 0, 0, 0, 0, now_ms, now_ms
+  local all = redis.call('HGETALL', KEYS[1])
+  for i = 1, #all, 2 do
+    local last, its_share, its_even, its_demand, heard_ms, its_life_ms = read_entry(all[i + 1])
+    if last and math.abs(now_ms - heard_ms) < its_life_ms then
+      end_ms = math.max(end_ms, heard_ms + its_life_ms)
+      count, share, even, demand = count + 1, share + its_share, even + its_even, demand + its_demand
+    elseif all[i] ~= '*' then
+      redis.call('HDEL', KEYS[1], all[i])
+      if all[i] == id then values[2] = false end
+    end
+  end
+end
+local function pool_of(processes)
+  if processes >= replicas then return WHOLE end
+  return math.floor(WHOLE * processes / replicas)
+end
+local function due_of(pool)
+  if demand <= 0 then return 0 end
+  return math.min(pool, math.floor(pool * (asked / demand)))
+end
+local last, old_share, old_even, old_demand, _, _, offered_share, offered_even = read_entry(values[2])
+if not last or number > last then
+  if last then count, share, even, demand = count - 1, share - old_share, even - old_even, demand - old_demand end
+  if leaves then
+    redis.call('HDEL', KEYS[1], id)
+    offered_share, offered_even = 0, 0
+  else
+    count, demand = count + 1, demand + asked
+    local pool = pool_of(count)
+    local wanted = due_of(pool)
+    if used_share > wanted and used_share <= wanted * SLACK then wanted = used_share end
+    offered_share = math.max(0, math.min(wanted, pool - share))
+    offered_even = math.max(0, math.min(math.floor(WHOLE / math.max(count, replicas)), WHOLE - even))
+    local top_share, top_even = math.max(used_share, offered_share), math.max(used_even, offered_even)
+    share, even = share + top_share, even + top_even
+    redis.call('HSET', KEYS[1], id,
+      struct.pack(ENTRY, number, top_share, top_even, asked, now_ms, life_ms, offered_share, offered_even))
+  end
+  end_ms = math.max(end_ms, now_ms + life_ms)
+end
+redis.call('HSET', KEYS[1], '*', struct.pack(TOTALS, count, share, even, demand, swept_ms, end_ms))
+redis.call('PEXPIRE', KEYS[1], math.max(1, end_ms - now_ms))
+local due = 0
+if not leaves then due = due_of(pool_of(count)) end
+return { now_us, count, offered_share, offered_even, due, demand }
 `,
 };
 

@@ -1,0 +1,50 @@
+import type { SimulationOptions } from "./simulation.ts";
+import { WORKLOADS, type Workload } from "./workloads.ts";
+
+const FROM_SECOND = 10;
+const AFTER_SECONDS = 5;
+const WARM_MS = 3000;
+/** What goes wrong with beats and reports all the time, and with calls and probes when the store comes back. */
+const LOSSES = { lostRequest: 0.05, lostReply: 0.05, doubled: 0.05 };
+
+function find(name: string, as: string, load: number): Workload {
+  return { ...(WORKLOADS.find((workload) => workload.name === name) as Workload), name: as, load };
+}
+
+/** All have some load at first; then one has it all, and from `atMs` on the next. */
+function hotUntil(name: string, atMs: number): Workload {
+  return {
+    name,
+    load: 1.5,
+    replicaAt: (nowMs, replicas, random) => (nowMs < WARM_MS ? Math.floor(random() * replicas) : nowMs < atMs ? 0 : 1),
+  };
+}
+
+/** Runs in which the store answers nobody for a while. */
+export function outageRuns(
+  base: Omit<SimulationOptions, "workload" | "replicas" | "seconds">,
+  quick: boolean,
+): SimulationOptions[] {
+  const runs: SimulationOptions[] = [];
+  for (const replicas of quick ? [4] : [4, 8]) {
+    for (const lasting of quick ? [5] : [5, 20]) {
+      const fromMs = 1000 * FROM_SECOND;
+      const outage = { fromMs, toMs: fromMs + 1000 * lasting };
+      const seconds = FROM_SECOND + lasting + AFTER_SECONDS;
+      const loads = [
+        find("uniform 2r", "uniform 2r", 2),
+        find("zipf", "zipf 1.5r", 1.5),
+        hotUntil("one hot 1.5r", Number.POSITIVE_INFINITY),
+        hotUntil("hot spot moves 2 s before", fromMs - 2000),
+        hotUntil("hot spot moves in it", fromMs + 500 * lasting),
+      ];
+      for (const load of loads) {
+        const workload = { ...load, name: `${load.name}, outage ${lasting} s` };
+        runs.push({ ...base, workload, replicas, seconds, outage });
+        const hurt = { ...workload, name: `${workload.name}, losses` };
+        runs.push({ ...base, workload: hurt, replicas, seconds, outage, wordFaults: LOSSES, returnFaults: LOSSES });
+      }
+    }
+  }
+  return runs;
+}

@@ -1,0 +1,83 @@
+import type { Clock, Timer } from "../clock.ts";
+import { LONGEST_PROBE_PAUSE_MS } from "./circuit-breaker.ts";
+
+/** A part of the store that answers again. */
+interface Return {
+  /** Since when it had not answered. */
+  readonly awaySinceMs: number;
+  /** `undefined` while it is away again. */
+  end: Timer | undefined;
+}
+
+/**
+ * Processes find out one after another that the store is back. The first would find a bucket there that fills as ever, while
+ * the others still admit their shares without it. So each holds itself to its share beside the store until every other must
+ * have noticed too.
+ */
+export class CommonReturn {
+  /** Whether any part of the store is coming back. Read at each decision. */
+  isUnderWay = false;
+  readonly #clock: Clock;
+  readonly #holdMs: number;
+  readonly #onEnd: (node: string) => void;
+  readonly #returns = new Map<string, Return>();
+
+  /** @param onEnd called when the time is over that this process holds itself to its share. */
+  constructor(clock: Clock, deadlineMs: number, onEnd: (node: string) => void) {
+    this.#clock = clock;
+    this.#holdMs = holdMs(deadlineMs);
+    this.#onEnd = onEnd;
+  }
+
+  /** A node has answered for the first time since `awaySinceMs`. */
+  begin(node: string, awaySinceMs: number): void {
+    this.cancel(node);
+    const end = this.#clock.startTimer(
+      () => {
+        this.cancel(node);
+        this.#onEnd(node);
+      },
+      this.#holdMs,
+      false,
+    );
+    this.#returns.set(node, { awaySinceMs, end });
+    this.isUnderWay = true;
+  }
+
+  /**
+   * It is away again. What this process has got on lease from it meanwhile it spends within its share all the same: both hold
+   * what came in since.
+   */
+  putOff(node: string): void {
+    const its = this.#returns.get(node);
+    its?.end?.cancel();
+    if (its !== undefined) its.end = undefined;
+  }
+
+  /** Nobody asks it any more, or everybody can. */
+  cancel(node: string): void {
+    this.putOff(node);
+    this.#returns.delete(node);
+    this.isUnderWay = this.#returns.size > 0;
+  }
+
+  /** Whether the time runs after which a node counts as back. */
+  get isEnding(): boolean {
+    for (const { end } of this.#returns.values()) if (end !== undefined) return true;
+    return false;
+  }
+
+  /** Since when a node had been away that is coming back now; `undefined` for any other. */
+  awaySinceMs(node: string): number | undefined {
+    return this.#returns.get(node)?.awaySinceMs;
+  }
+
+  close(): void {
+    for (const node of [...this.#returns.keys()]) this.cancel(node);
+  }
+}
+
+/** The longest that another process takes to notice, and once more for one whose probe was lost. */
+export function holdMs(deadlineMs: number): number {
+  return 2 * (LONGEST_PROBE_PAUSE_MS + deadlineMs);
+}

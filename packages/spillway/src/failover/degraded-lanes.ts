@@ -1,0 +1,249 @@
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../clock.ts";
+import type { Decision } from "../decision.ts";
+import type { Lane } from "../lease/lane.ts";
+import type { Lanes } from "../lease/lanes.ts";
+import { escrowLifeMs, spendLifeMs } from "../lease/lease-budget.ts";
+import type { StoreFailureMode } from "../policy.ts";
+import type { PolicySet } from "../policy-set.ts";
+import type { Counters } from "../stats.ts";
+import type { Store } from "../stores/store.ts";
+import { Backstop, type BackstopBucket, type BackstopStart } from "./backstop.ts";
+import { CommonReturn } from "./common-return.ts";
+import type { NodeGuards } from "./node-guards.ts";
+import { Repayments } from "./repayments.ts";
+import { type Phase, type ReplicaShares, replicaSharesOf, type ShareUser } from "./replica-shares.ts";
+
+export interface DegradedLanesOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly deadlineMs: number;
+  readonly maxKeys: number;
+  readonly replicas: number;
+  readonly onStoreFailure: StoreFailureMode;
+  readonly counters: Counters;
+  readonly lanes: Lanes;
+  readonly guards: NodeGuards;
+  /** The drain time of a set's leases; `undefined` for a set that is never leased. */
+  drainMsOf(set: PolicySet): number | undefined;
+}
+
+/** What a lane has to do with the shares. Its buckets may belong to other lanes too, whose asks are about several keys. */
+export interface LaneBackstop {
+  readonly buckets: readonly BackstopBucket[];
+  /** Of the buckets: another one means that some of them may have been let go. */
+  readonly age: number;
+  /** Callers whose cost is charged to the share and who wait for the store's word. */
+  reserved: number;
+}
+
+/** Lanes that are decided for without the store, and held to their share for a while once it is back. */
+export class DegradedLanes implements ShareUser {
+  readonly replicas: number;
+  readonly #options: DegradedLanesOptions;
+  readonly #shares: ReplicaShares;
+  readonly #backstop: Backstop;
+  readonly #repayments: Repayments;
+  readonly #returns: CommonReturn;
+  /** By policy and key. */
+  readonly #buckets: LRUCache<string, BackstopBucket>;
+  #age = 0;
+
+  constructor(options: DegradedLanesOptions) {
+    const { store, clock, deadlineMs, maxKeys, replicas, onStoreFailure } = options;
+    this.#options = options;
+    this.replicas = replicas;
+    this.#shares = replicaSharesOf(store, clock);
+    this.#backstop = new Backstop((awaySinceMs) => this.#shares.inUse(awaySinceMs), onStoreFailure);
+    this.#repayments = new Repayments(store, clock);
+    this.#returns = new CommonReturn(clock, deadlineMs, (node) => this.#letGo(node));
+    this.#buckets = new LRUCache({ max: maxKeys, dispose: () => this.#age++ });
+    this.#shares.join(this);
+  }
+
+  /** Called when a decision is asked of the store. */
+  noteAtWork(): void {
+    this.#shares.noteAtWork();
+  }
+
+  decided(): number {
+    const { allowed, refused } = this.#options.counters;
+    return allowed + refused;
+  }
+
+  /** How many processes share the limits. */
+  get processes(): number {
+    return this.#shares.replicas;
+  }
+
+  /** The part of each limit that this process could use if the store went away now. */
+  get share(): number {
+    return this.#shares.inUse(this.#options.clock.monotonicMs());
+  }
+
+  /** Whether a part of the store is coming back, so that callers may have to be held to the share. Read at each decision. */
+  get isReturning(): boolean {
+    return this.#returns.isUnderWay;
+  }
+
+  phase(): Phase {
+    if (this.#returns.isEnding) return "returning";
+    return this.#options.guards.isWhole ? "ready" : "away";
+  }
+
+  /** A decision without the store: by this process's share, or as the policies say. */
+  decide(lane: Lane, costs: readonly number[]): Decision {
+    const { clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const awaySinceMs = this.#awaySinceMs(lane.keyOf(0), nowMs);
+    const { buckets } = this.#backstopOf(lane, awaySinceMs, nowMs);
+    lane.decidedMs = nowMs;
+    return this.#backstop.decide(lane.key, costs, buckets, awaySinceMs, Math.floor(nowMs * 1000));
+  }
+
+  /** Whether what is admitted on this lane has to be charged to the share as well. */
+  isHeld(lane: Lane): boolean {
+    return this.#isHeld(lane.keyOf(0));
+  }
+
+  /** Of a lane that is held: the refusal by the share, or `undefined` where it has room. */
+  hold(lane: Lane, costs: readonly number[]): Decision | undefined {
+    const { clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const awaySinceMs = this.#awaySinceMs(lane.keyOf(0), nowMs);
+    const { buckets } = this.#backstopOf(lane, awaySinceMs, nowMs);
+    return this.#backstop.hold(lane.key, costs, buckets, awaySinceMs, Math.floor(nowMs * 1000));
+  }
+
+  /** Charges the share of a lane that is held for what went in by a lease. */
+  charge({ backstop }: Lane, costs: readonly number[]): void {
+    if (backstop !== undefined) this.#backstop.charge(costs, backstop.buckets);
+  }
+
+  /** The same for a caller who is going to ask the store. What comes of it goes to `settle`. */
+  reserve({ backstop }: Lane, costs: readonly number[]): LaneBackstop | undefined {
+    if (backstop === undefined) return undefined;
+    const { clock, deadlineMs } = this.#options;
+    const deathUs = Math.floor((clock.monotonicMs() + 2 * deadlineMs) * 1000);
+    this.#backstop.reserve(costs, backstop.buckets, deathUs);
+    backstop.reserved++;
+    return backstop;
+  }
+
+  /** A degraded decision has taken care of the reservation already. */
+  settle(reserved: LaneBackstop | undefined, costs: readonly number[], decision: Decision): void {
+    if (reserved === undefined || decision.degraded) return;
+    reserved.reserved--;
+    const isSpent = decision.allowed && decision.waived === undefined;
+    this.#backstop.settle(costs, reserved.buckets, isSpent);
+  }
+
+  /** As {@link decide}, for a caller who has asked the store in vain: what was reserved is given back first. */
+  decideAsked(lane: Lane, costs: readonly number[]): Decision {
+    const { backstop } = lane;
+    if (backstop !== undefined && backstop.reserved > 0) {
+      backstop.reserved--;
+      this.#backstop.settle(costs, backstop.buckets, false);
+    }
+    return this.decide(lane, costs);
+  }
+
+  /** The store has decided for a lane: it is told what went in there without it. */
+  onAnswered(lane: Lane): void {
+    const { backstop } = lane;
+    if (backstop === undefined) return;
+    if (backstop.age === this.#age) for (const bucket of backstop.buckets) this.#tell(bucket, 0);
+    if (!this.isHeld(lane)) lane.backstop = undefined;
+  }
+
+  /** A node answers again: it is told of every key what went in without it, also of those that nobody asks for any more. */
+  onAnswering(node: string, awaySinceMs: number, unnoticedMs: number): void {
+    this.#returns.begin(node, awaySinceMs);
+    this.tellAll(unnoticedMs);
+  }
+
+  /** A node is left alone; for good when its keys have moved. */
+  onGone(node: string, isForGood: boolean): void {
+    if (isForGood) this.#returns.cancel(node);
+    else this.#returns.putOff(node);
+  }
+
+  /** Tells the store all that it can be told now. */
+  tellAll(unnoticedMs = 0): void {
+    const { guards } = this.#options;
+    for (const bucket of [...this.#buckets.values()])
+      if (guards.guardOf(guards.groupOf(bucket.key)).state.kind !== "open") this.#tell(bucket, unnoticedMs);
+    this.#repayments.send();
+  }
+
+  /** The key of a lane is as if unused. */
+  forget(lane: Lane): void {
+    lane.decidedMs = Number.NEGATIVE_INFINITY;
+    for (const [i, { name }] of lane.set.policies.entries()) this.#buckets.delete(idOf(name, lane.keyOf(i)));
+  }
+
+  /** Gives the shares back, as far as the store hears of it. */
+  async close(): Promise<void> {
+    this.#returns.close();
+    await this.#shares.leave(this);
+  }
+
+  #isHeld(key: string): boolean {
+    return this.#returns.awaySinceMs(this.#options.guards.nodeOf(key)) !== undefined;
+  }
+
+  #tell(bucket: BackstopBucket, unnoticedMs: number): void {
+    const { clock } = this.#options;
+    const { key, policy } = bucket;
+    const nowMs = clock.monotonicMs();
+    const tokens = this.#backstop.takeOwed(
+      bucket,
+      this.#awaySinceMs(key, nowMs),
+      unnoticedMs,
+      Math.floor(nowMs * 1000),
+    );
+    if (!this.#isHeld(key)) this.#buckets.delete(idOf(policy.name, key));
+    if (tokens > 0) this.#repayments.add({ key, policy }, tokens);
+  }
+
+  /** Everybody is back: what was kept to hold the lanes of a node to their share is not needed any more. */
+  #letGo(node: string): void {
+    const { guards } = this.#options;
+    for (const bucket of [...this.#buckets.values()]) if (guards.nodeOf(bucket.key) === node) this.#tell(bucket, 0);
+  }
+
+  #backstopOf(lane: Lane, awaySinceMs: number, nowMs: number): LaneBackstop {
+    if (lane.backstop?.age === this.#age) return lane.backstop;
+    const { lanes, drainMsOf } = this.#options;
+    const drainMs = drainMsOf(lane.set);
+    const leaseMs = drainMs === undefined ? 0 : spendLifeMs(escrowLifeMs(drainMs));
+    const start = { decidedMs: lanes.decidedMs(lane, nowMs), view: lane.view, awaySinceMs, leaseMs };
+    const buckets = lane.set.policies.map((_, i) => this.#bucketOf(lane, i, start, nowMs));
+    lane.backstop = { buckets, age: this.#age, reserved: 0 };
+    lanes.keep(lane);
+    return lane.backstop;
+  }
+
+  #bucketOf(lane: Lane, index: number, start: BackstopStart, nowMs: number): BackstopBucket {
+    const policy = lane.set.policies[index] as Lane["set"]["policies"][number];
+    const key = lane.keyOf(index);
+    const id = idOf(policy.name, key);
+    const known = this.#buckets.get(id);
+    if (known?.policy === policy) return known;
+    const bucket = this.#backstop.open(key, policy, index, start, nowMs);
+    this.#buckets.set(id, bucket);
+    return bucket;
+  }
+
+  /** Now, where the store is there as far as is known. */
+  #awaySinceMs(key: string, nowMs: number): number {
+    const { guards } = this.#options;
+    const { awaySinceMs } = guards.guardOf(guards.groupOf(key));
+    return awaySinceMs ?? this.#returns.awaySinceMs(guards.nodeOf(key)) ?? nowMs;
+  }
+}
+
+/** Policies of one name are one bucket for a key, as in the store. */
+function idOf(policy: string, key: string): string {
+  return `${policy} ${key}`;
+}

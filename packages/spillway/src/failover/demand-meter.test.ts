@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { DemandMeter } from "./demand-meter.ts";
+
+/** A meter that is read each quarter of a second, while so much is asked for. */
+function readAt(perSecond: number, seconds: number, meter = new DemandMeter(0, 0), from = { count: 0, ms: 0 }) {
+  for (let ms = from.ms + 250; ms <= from.ms + 1000 * seconds; ms += 250)
+    meter.read(from.count + ((ms - from.ms) / 1000) * perSecond, ms);
+  return { meter, at: { count: from.count + seconds * perSecond, ms: from.ms + 1000 * seconds } };
+}
+
+describe("the demand", () => {
+  it("is an average that comes close in a few seconds, and sooner where it must be noticed", () => {
+    const { meter } = readAt(400, 2);
+    expect(meter.perSecond).toBeCloseTo(400 * (1 - Math.exp(-2 / 5)), 6);
+    expect(meter.latePerSecond).toBeCloseTo(400 * (1 - Math.exp(-4)), 6);
+  });
+
+  it("is the same however often it is read", () => {
+    const meter = new DemandMeter(0, 0);
+    meter.read(800, 2000);
+    expect(meter.perSecond).toBeCloseTo(readAt(400, 2).meter.perSecond, 9);
+  });
+
+  it("forgets what was long ago when told that it has moved", () => {
+    const { meter } = readAt(400, 1);
+    meter.forgetPast();
+    expect(meter.perSecond).toBe(meter.latePerSecond);
+    meter.forgetAll();
+    expect([meter.perSecond, meter.latePerSecond, meter.quietInMs]).toEqual([0, 0, 0]);
+  });
+
+  it("counts no decisions of a counter that came or went", () => {
+    const meter = new DemandMeter(100, 0);
+    meter.shift(1_000_000);
+    meter.read(1_000_100, 1000);
+    expect(meter.perSecond).toBe(0);
+    meter.shift(-1_000_000);
+    meter.read(100, 2000);
+    expect([meter.perSecond, meter.quietInMs]).toEqual([0, 3000]);
+  });
+
+  it("is not read twice at one time", () => {
+    const { meter, at } = readAt(400, 2);
+    const before = meter.perSecond;
+    meter.read(at.count + 1000, at.ms);
+    expect(meter.perSecond).toBe(before);
+  });
+});
+
+describe("the work is over", () => {
+  const quietAfter = (perSecond: number): number => {
+    const { meter, at } = readAt(perSecond, 60);
+    let ms = at.ms;
+    while (meter.quietInMs > 0 && ms < at.ms + 20_000) {
+      ms += 10;
+      meter.read(at.count, ms);
+    }
+    return ms - at.ms;
+  };
+
+  it("after a silence of twenty requests, from three quarters of a second to five", () => {
+    expect(quietAfter(1000)).toBe(750);
+    expect(quietAfter(10)).toBeCloseTo(2000, -2);
+    expect(quietAfter(1)).toBe(5000);
+  });
+
+  it("not while there is any", () => {
+    const { meter } = readAt(4, 30);
+    expect(meter.quietInMs).toBeGreaterThan(4000);
+  });
+});

@@ -1,0 +1,76 @@
+/** Demand is averaged over about this time; to find out whether it has moved, over the shorter one. */
+const SMOOTHING_MS = 5000;
+const ALERT_MS = 500;
+/** Silence is the time in which so many decisions would have been asked for, within bounds. */
+const QUIET_DECISIONS = 20;
+const SHORTEST_QUIET_MS = 750;
+const LONGEST_QUIET_MS = 5000;
+
+/** How much is asked of a process, from counts that are read now and then. Time is an argument. */
+export class DemandMeter {
+  #nowMs: number;
+  #decisions: number;
+  /** When decisions were last found to have been made, and how long a silence after that ends the work. */
+  #busyMs: number;
+  #quietMs = LONGEST_QUIET_MS;
+  #perSecond = 0;
+  #latePerSecond = 0;
+
+  /** @param decisions the count so far. */
+  constructor(decisions: number, nowMs: number) {
+    this.#decisions = decisions;
+    this.#nowMs = nowMs;
+    this.#busyMs = nowMs;
+  }
+
+  /** Decisions a second, lately. */
+  get perSecond(): number {
+    return this.#perSecond;
+  }
+
+  /** The same over a shorter time, so less even. */
+  get latePerSecond(): number {
+    return this.#latePerSecond;
+  }
+
+  /** @param decisions the count at `nowMs`. */
+  read(decisions: number, nowMs: number): void {
+    const elapsedMs = nowMs - this.#nowMs;
+    if (elapsedMs <= 0) return;
+    const perSecond = ((decisions - this.#decisions) * 1000) / elapsedMs;
+    this.#perSecond += (perSecond - this.#perSecond) * (1 - Math.exp(-elapsedMs / SMOOTHING_MS));
+    this.#latePerSecond += (perSecond - this.#latePerSecond) * (1 - Math.exp(-elapsedMs / ALERT_MS));
+    if (decisions !== this.#decisions) {
+      this.#busyMs = nowMs;
+      this.#quietMs = clamped((1000 * QUIET_DECISIONS) / this.#perSecond);
+    }
+    this.#decisions = decisions;
+    this.#nowMs = nowMs;
+  }
+
+  /** Decisions that are none: another counter joined, or left. */
+  shift(decisions: number): void {
+    this.#decisions += decisions;
+  }
+
+  /** Demand has moved: what was long ago counts no more. */
+  forgetPast(): void {
+    this.#perSecond = this.#latePerSecond;
+  }
+
+  /** The work is over. */
+  forgetAll(): void {
+    this.#busyMs = Number.NEGATIVE_INFINITY;
+    this.#perSecond = 0;
+    this.#latePerSecond = 0;
+  }
+
+  /** How long after the last reading the work counts as over, if nothing comes; 0 when it does by now. */
+  get quietInMs(): number {
+    return Math.max(0, this.#quietMs - (this.#nowMs - this.#busyMs));
+  }
+}
+
+function clamped(quietMs: number): number {
+  return Math.min(LONGEST_QUIET_MS, Math.max(SHORTEST_QUIET_MS, quietMs));
+}
