@@ -1,5 +1,4 @@
 import type { LoadResult } from "./load-result.ts";
-import { type OutageExcess, outageExcess } from "./outage-excess.ts";
 import type { AwaySpan } from "./outage-tally.ts";
 import type { Percentiles } from "./percentiles.ts";
 
@@ -28,8 +27,6 @@ export interface OutageFigures {
   readonly decisionP99Ms: number;
   /** When each worker decided without the store, in ms since the first request; `null` for one that never did. */
   readonly awayPerWorker: readonly (AwaySpan | null)[];
-  /** What it may add to the bound of the whole run. */
-  readonly excess: OutageExcess;
 }
 
 /** One mode measured: an entry of `runs` in the JSON document. */
@@ -100,7 +97,7 @@ export function measure(
     requestP99Ms: load.latency.p99Ms,
     degraded: decisions.degraded,
     sources: decisions.sources,
-    outage: outageFigures(load, workers, shape),
+    outage: outageFigures(load, workers),
     offeredPerSecond: load.offeredPerSecond,
     admittedPerSecond: load.admittedPerSecond,
     storeCallsPerSecond: storeCalls.perSecond.map(rounded),
@@ -108,11 +105,10 @@ export function measure(
   };
 }
 
-function outageFigures({ outage }: LoadResult, workers: readonly string[], shape: LimitShape): OutageFigures | null {
+function outageFigures({ outage }: LoadResult, workers: readonly string[]): OutageFigures | null {
   if (outage === undefined) return null;
   const { fromMs, toMs, offered, admitted, degraded, decisionTime, away } = outage;
   const awayPerWorker = workers.map((worker) => roundedSpan(away[worker]));
-  const { shares, savedUp, apart } = outageExcess(awayPerWorker, shape);
   return {
     fromSecond: rounded(fromMs / 1000),
     toSecond: rounded(toMs / 1000),
@@ -122,7 +118,6 @@ function outageFigures({ outage }: LoadResult, workers: readonly string[], shape
     decisionP50Ms: decisionTime.p50Ms,
     decisionP99Ms: decisionTime.p99Ms,
     awayPerWorker,
-    excess: { shares: rounded(shares), savedUp: rounded(savedUp), apart: rounded(apart) },
   };
 }
 

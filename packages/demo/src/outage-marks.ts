@@ -7,16 +7,11 @@ const USED = 0.8;
 export const judgeOutage: Judge = (run, judging) => {
   const { outage, admitted, bound } = run;
   if (outage === null) return [{ kind: "ceiling", text: "the store should be out of reach for a while", held: false }];
-  const { shares, savedUp, apart } = outage.excess;
-  const most = bound + shares + savedUp + apart;
   const marks: Mark[] = [
     {
       kind: "ceiling",
-      text:
-        `admitted ${admitted}, never above ${most.toFixed(1)}: the bound of ${bound.toFixed(1)}, ${shares.toFixed(1)} for ` +
-        `shares of the burst, ${savedUp.toFixed(1)} that the store saved up meanwhile, ${apart.toFixed(1)} for workers that ` +
-        "left or came back apart from the others",
-      held: admitted <= most,
+      text: `admitted ${admitted}, never above the bound of ${bound.toFixed(1)}, with the store, without it and back again`,
+      held: admitted <= bound,
     },
     {
       kind: "floor",

@@ -44,18 +44,12 @@ function renderHead(document: DemoDocument): string {
 
 function renderTile(run: DemoRun): string {
   const missed = run.marks.some((mark) => mark.kind === "ceiling" && !mark.held);
-  const isOver = missed || (run.outage === null && run.admitted > run.bound);
+  const isOver = missed || run.admitted > run.bound;
   return (
     `<div class="card tile${isOver ? " over" : ""}"><h3>${escapeText(run.mode)}</h3>` +
     `<b>${run.ratio.toFixed(2)} × <small>the limit</small></b><p>${formatNumber(run.admitted)} admitted, ` +
-    `${formatNumber(run.bound)} allowed${outageNote(run)}</p><p class="soft">${escapeText(modeNamed(run.mode).summary)}</p></div>`
+    `${formatNumber(run.bound)} allowed</p><p class="soft">${escapeText(modeNamed(run.mode).summary)}</p></div>`
   );
-}
-
-function outageNote({ outage }: DemoRun): string {
-  if (outage === null) return "";
-  const { shares, savedUp, apart } = outage.excess;
-  return `, and up to ${formatNumber(shares + savedUp + apart)} for the outage`;
 }
 
 function renderPerSecondSection(document: DemoDocument): string {
