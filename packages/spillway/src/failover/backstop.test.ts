@@ -67,6 +67,18 @@ describe("shares of a backstop", () => {
     expect(late.drain([95_000])).toBe(2);
   });
 
+  it("get what was withheld while the store might have been slow, once it is away for sure", () => {
+    const process = new Process(BUCKET, 1, "backstop", { decidedMs: 0, leaseMs: 25, withheldMs: 50 });
+    expect(process.drain([75_000, 84_999])).toBe(0);
+    for (const bucket of process.buckets(0)) process.backstop.release(bucket);
+    expect(process.drain([85_000])).toBe(6);
+    for (const bucket of process.buckets(0)) process.backstop.release(bucket);
+    expect(process.drain([85_000])).toBe(0);
+    const full = new Process(BUCKET, 1, "backstop", { withheldMs: 50 });
+    for (const bucket of full.buckets(0)) full.backstop.release(bucket);
+    expect(full.drain([0])).toBe(20);
+  });
+
   it("that are nothing admit one token, ever", () => {
     const process = new Process({ ...BUCKET, period: "366d" }, 0);
     expect(process.drain([0, SECOND_US, 366 * 86_400 * SECOND_US])).toBe(1);

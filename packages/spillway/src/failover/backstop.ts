@@ -3,7 +3,7 @@ import { allowed, refused, statusOf } from "../decide.ts";
 import type { Decision, DecisionSource, PolicyStatus } from "../decision.ts";
 import type { Policy, StoreFailureMode } from "../policy.ts";
 import { advanceOwed, newOwed, type Owed, owedTokens } from "./owed.ts";
-import { reserve, settle, shareOfPolicy, startBucket } from "./policy-share.ts";
+import { addRefill, reserve, settle, shareOfPolicy, startBucket } from "./policy-share.ts";
 import { type WindowShape, windowShareOf } from "./window-share.ts";
 
 /** What one bucket has left of this process's share while the store cannot answer, and what went in on it. */
@@ -15,6 +15,8 @@ export interface BackstopBucket {
   owed: Owed;
   /** The part of the limit that the state was last brought up to date for. */
   share: number;
+  /** Filled so much later than it might have, since the store may be there after all. */
+  withheldMs: number;
 }
 
 /** How the store last said that the windows of a key stand: what a share of them begins with. */
@@ -34,8 +36,10 @@ export interface BackstopStart {
   readonly view: LastView | undefined;
   /** Since when the store is known to be away. */
   readonly awaySinceMs: number;
-  /** How long after that tokens that somebody holds on lease may still be spent. */
+  /** How long after that leases that somebody holds are in the way. */
   readonly leaseMs: number;
+  /** How much longer the bucket is kept from filling until the store is known to be away: see `release`. */
+  readonly withheldMs: number;
 }
 
 /** A key that was not seen for so long, nor for as long as its bucket takes to fill, begins with a share of the burst. */
@@ -61,13 +65,21 @@ export class Backstop {
    * @param index of the policy in the view.
    */
   open(key: string, policy: Policy, index: number, start: BackstopStart, nowMs: number): BackstopBucket {
-    const { awaySinceMs, leaseMs, view } = start;
+    const { awaySinceMs, leaseMs, withheldMs, view } = start;
     const share = this.#share(awaySinceMs);
     const nowUs = Math.floor(nowMs * 1000);
     const own = this.#ownPolicy(policy, share);
     const state = windowSeen(policy, own, share, view, index, nowUs) ?? algorithmOf(own.shape).open(own.shape, nowUs);
-    startBucket(state, own, (nowMs - awaySinceMs - leaseMs) * 1000, leastTokens(policy, start, nowMs));
-    return { key, policy, state, owed: newOwed(nowUs), share };
+    const filledUs = (nowMs - awaySinceMs - leaseMs - withheldMs) * 1000;
+    startBucket(state, own, filledUs, leastTokens(policy, start, nowMs));
+    return { key, policy, state, owed: newOwed(nowUs), share, withheldMs };
+  }
+
+  /** The store is away for sure: a bucket gets what was withheld until then. */
+  release(bucket: BackstopBucket): void {
+    const { shape } = this.#ownPolicy(bucket.policy, bucket.share);
+    addRefill(bucket.state, shape, bucket.withheldMs * 1000);
+    bucket.withheldMs = 0;
   }
 
   /** @param buckets one per cost. */

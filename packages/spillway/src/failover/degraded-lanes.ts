@@ -4,12 +4,13 @@ import type { Decision } from "../decision.ts";
 import type { Lane } from "../lease/lane.ts";
 import type { Lanes } from "../lease/lanes.ts";
 import { escrowLifeMs, spendLifeMs } from "../lease/lease-budget.ts";
-import type { StoreFailureMode } from "../policy.ts";
+import type { Policy, StoreFailureMode } from "../policy.ts";
 import type { PolicySet } from "../policy-set.ts";
 import type { Counters } from "../stats.ts";
 import type { Store } from "../stores/store.ts";
 import { Backstop, type BackstopBucket, type BackstopStart } from "./backstop.ts";
 import { CommonReturn } from "./common-return.ts";
+import { leaseStandsMs } from "./lease-stands.ts";
 import type { NodeGuards } from "./node-guards.ts";
 import { Repayments } from "./repayments.ts";
 import { type Phase, type ReplicaShares, replicaSharesOf, type ShareUser } from "./replica-shares.ts";
@@ -36,6 +37,8 @@ export interface LaneBackstop {
   /** Callers whose cost is charged to the share and who wait for the store's word. */
   reserved: number;
 }
+
+type KnownStart = Omit<BackstopStart, "leaseMs" | "withheldMs">;
 
 /** Lanes that are decided for without the store, and held to their share for a while once it is back. */
 export class DegradedLanes implements ShareUser {
@@ -164,8 +167,13 @@ export class DegradedLanes implements ShareUser {
 
   /** A node is left alone; for good when its keys have moved. */
   onGone(node: string, isForGood: boolean): void {
-    if (isForGood) this.#returns.cancel(node);
-    else this.#returns.putOff(node);
+    if (isForGood) {
+      this.#returns.cancel(node);
+      return;
+    }
+    this.#returns.putOff(node);
+    for (const bucket of this.#buckets.values())
+      if (bucket.withheldMs > 0 && this.#options.guards.nodeOf(bucket.key) === node) this.#backstop.release(bucket);
   }
 
   /** Tells the store all that it can be told now. */
@@ -214,25 +222,38 @@ export class DegradedLanes implements ShareUser {
 
   #backstopOf(lane: Lane, awaySinceMs: number, nowMs: number): LaneBackstop {
     if (lane.backstop?.age === this.#age) return lane.backstop;
-    const { lanes, drainMsOf } = this.#options;
-    const drainMs = drainMsOf(lane.set);
-    const leaseMs = drainMs === undefined ? 0 : spendLifeMs(escrowLifeMs(drainMs));
-    const start = { decidedMs: lanes.decidedMs(lane, nowMs), view: lane.view, awaySinceMs, leaseMs };
+    const { lanes } = this.#options;
+    const start = { decidedMs: lanes.decidedMs(lane, nowMs), view: lane.view, awaySinceMs };
     const buckets = lane.set.policies.map((_, i) => this.#bucketOf(lane, i, start, nowMs));
     lane.backstop = { buckets, age: this.#age, reserved: 0 };
     lanes.keep(lane);
     return lane.backstop;
   }
 
-  #bucketOf(lane: Lane, index: number, start: BackstopStart, nowMs: number): BackstopBucket {
-    const policy = lane.set.policies[index] as Lane["set"]["policies"][number];
+  #bucketOf(lane: Lane, index: number, start: KnownStart, nowMs: number): BackstopBucket {
+    const policy = lane.set.policies[index] as Policy;
     const key = lane.keyOf(index);
     const id = idOf(policy.name, key);
     const known = this.#buckets.get(id);
     if (known?.policy === policy) return known;
-    const bucket = this.#backstop.open(key, policy, index, start, nowMs);
+    const bucket = this.#backstop.open(key, policy, index, { ...start, ...this.#delays(lane, index, start) }, nowMs);
     this.#buckets.set(id, bucket);
     return bucket;
+  }
+
+  /**
+   * Leases that are alive when the store goes away can be in the way of shares (see `leaseStandsMs`). As long as it may only be
+   * slow, shares wait until all of them are over: it is not told yet that anybody does without it.
+   */
+  #delays(lane: Lane, index: number, { awaySinceMs }: KnownStart): Pick<BackstopStart, "leaseMs" | "withheldMs"> {
+    const { guards, drainMsOf } = this.#options;
+    const drainMs = drainMsOf(lane.set);
+    if (drainMs === undefined) return { leaseMs: 0, withheldMs: 0 };
+    const lifeMs = spendLifeMs(escrowLifeMs(drainMs));
+    const policy = lane.set.policies[index] as Policy;
+    const leaseMs = leaseStandsMs(policy, lifeMs, lane.lease?.standing(index), awaySinceMs);
+    const isAway = guards.guardOf(guards.groupOf(lane.keyOf(index))).state.kind !== "closed";
+    return { leaseMs, withheldMs: isAway ? 0 : lifeMs - leaseMs };
   }
 
   /** Now, where the store is there as far as is known. */

@@ -152,7 +152,7 @@ describe("a node that comes back", () => {
     const world = new TwoNodes();
     await world.ask("b", 40);
     world.answers["a:1"] = refuse;
-    await world.ask("a", 90);
+    await world.ask("a", 60);
     expect(world.returns).toEqual([["gone", "a:1", false]]);
     expect([world.guards.isWhole, world.guards.nodeOf("abc"), world.guards.nodeOf("b")]).toEqual([false, "a:1", "b:2"]);
     delete world.answers["a:1"];

@@ -35,6 +35,13 @@ export function startBucket(state: BucketState, { shape }: Policy, elapsedUs: nu
   state.level = Math.max(-full, Math.min(full, Math.max(filled, least * shape.unitsPerToken)));
 }
 
+/** What a bucket gains in a time, as if it had passed; never above full. */
+export function addRefill(state: BucketState, shape: BucketShape, us: number): void {
+  if (state.kind !== "token-bucket" || shape.kind !== "token-bucket") return;
+  const full = Math.floor(shape.burst * shape.unitsPerToken);
+  state.level = Math.min(Math.max(full, state.level), state.level + shape.unitsPerTick * Math.floor(us / shape.tickUs));
+}
+
 /**
  * Sets tokens that are there aside until `deathUs`: what may still go in keeps its place, so that what fills the bucket meanwhile
  * and what comes back make no more than it can hold.

@@ -1,3 +1,5 @@
+import type { BucketState } from "../algorithms/bucket.ts";
+import { escrowed } from "../algorithms/token-bucket.ts";
 import { statusOf } from "../decide.ts";
 import type { PolicyStatus } from "../decision.ts";
 import type { Policy } from "../policy.ts";
@@ -15,6 +17,12 @@ interface Demand {
   weight: number;
 }
 
+/** How a bucket stood: what was in it and out on lease, when a call was sent that read it. */
+export interface Standing {
+  readonly tokens: number;
+  readonly sentMs: number;
+}
+
 /** What a key that is asked for often keeps here: leased tokens for each of its policies, and how many are asked for. */
 export class LaneLease {
   readonly #set: PolicySet;
@@ -29,6 +37,7 @@ export class LaneLease {
   #watermarks: number[];
   /** How the store last said that each policy stands. */
   #views: readonly PolicyStatus[] | undefined;
+  readonly #standings: (Standing | undefined)[];
 
   constructor(set: PolicySet, drainMs: number, nowMs: number, counts: ShelfCounts) {
     this.#set = set;
@@ -36,6 +45,7 @@ export class LaneLease {
     this.#shelves = set.policies.map(() => new Shelf(counts));
     this.#demands = set.policies.map(() => ({ asked: 0, weight: 0 }));
     this.#watermarks = set.policies.map(() => -1);
+    this.#standings = set.policies.map(() => undefined);
     this.#foldedMs = nowMs;
     this.#lastSpentMs = nowMs;
   }
@@ -51,6 +61,11 @@ export class LaneLease {
   /** When a silent holder settles. */
   get settleDueMs(): number {
     return this.#lastSpentMs + settleAfterMs(this.#drainMs);
+  }
+
+  /** How policy `index` stood when the store last said so. */
+  standing(index: number): Standing | undefined {
+    return this.#standings[index];
   }
 
   /** Tokens of policy `index` in hand. */
@@ -131,6 +146,7 @@ export class LaneLease {
     for (const [i, reading] of readings.entries()) {
       if (reading.kind !== "state" || reading.lease === undefined) continue;
       views.push(statusOf(this.#set.policies[i] as Policy, reading.state, 0, storeUs));
+      this.#standings[i] = newer(this.#standings[i], reading.state, sent.monotonicMs);
       const { id, tokens, contended } = reading.lease;
       const { wish, weight } = reports[i] as LeaseReport;
       if (tokens > 0) (this.#shelves[i] as Shelf).add(id, tokens, this.lifeMs, sent);
@@ -140,6 +156,12 @@ export class LaneLease {
     if (views.length === this.#shelves.length) this.#views = views;
     this.#lastSpentMs = Math.max(this.#lastSpentMs, sent.monotonicMs);
   }
+}
+
+/** A late reply tells of an earlier time. */
+function newer(known: Standing | undefined, state: BucketState, sentMs: number): Standing | undefined {
+  if (state.kind !== "token-bucket" || (known !== undefined && known.sentMs > sentMs)) return known;
+  return { tokens: state.level / state.unitsPerToken + escrowed(state), sentMs };
 }
 
 /** Fields one by one: this runs for every lease hit, and a spread costs more than all the rest. */

@@ -8,7 +8,7 @@ export const WINDOW: PolicyOptions = { name: "window", limit: 60, period: "1m", 
 
 export const NEVER_MS: number = Number.NEGATIVE_INFINITY;
 /** Every store has been away since then, and no lease is alive. */
-const AWAY: BackstopStart = { decidedMs: NEVER_MS, view: undefined, awaySinceMs: 0, leaseMs: 0 };
+const AWAY: BackstopStart = { decidedMs: NEVER_MS, view: undefined, awaySinceMs: 0, leaseMs: 0, withheldMs: 0 };
 
 /** One process's backstop for one key; times are from its start. */
 export class BackstopProcess {
