@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 // One project for the tests beside each package's source, and one for each folder under test/. Groups run one after
@@ -34,6 +35,18 @@ const unitProjects = packages.map((name) => ({
     ...(name === "testkit" ? { globalSetup: ["test/require-redis-server.ts"] } : {}),
   },
 }));
+/** The Fastify plugins' own tests once more, on the oldest Fastify that they promise to work with. */
+const lowestFastify = {
+  resolve: { alias: [{ find: /^fastify$/, replacement: fileURLToPath(import.meta.resolve("fastify-lowest")) }] },
+  test: {
+    name: "lowest fastify",
+    include: ["packages/fastify/src/**/*.test.ts", "test/integration/fastify-{answers,told-waits}.test.ts"],
+    testTimeout: UNIT.timeoutMs,
+    hookTimeout: 30_000,
+    sequence: { groupOrder: UNIT.group },
+    globalSetup: ["test/require-redis-server.ts"],
+  },
+};
 const folderProjects = Object.entries(FOLDERS)
   .map(([name, settings]) => ({ name, ...settings, files: (!CHAOS_WANTED && SOME_CHAOS[name]) || ["**/*"] }))
   .filter(({ files }) => files.length > 0)
@@ -51,7 +64,7 @@ const folderProjects = Object.entries(FOLDERS)
 
 export default defineConfig({
   test: {
-    projects: [...unitProjects, ...folderProjects],
+    projects: [...unitProjects, lowestFastify, ...folderProjects],
     // Two files at a time also where there are more cores: most of them start servers and worker processes of their own.
     maxWorkers: 2,
     clearMocks: true,

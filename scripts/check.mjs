@@ -11,7 +11,8 @@ const KNIP = "node_modules/knip/bin/knip.js";
 /** Each package's tests have a project of their own, since what is published is compiled without them. */
 function testProjects() {
   const packages = readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}/tsconfig.test.json`);
-  return [...packages, "test/tsconfig.json"].filter((path) => existsSync(join(ROOT, path)));
+  const others = ["packages/fastify/tsconfig.lowest.json", "test/tsconfig.json"];
+  return [...packages, ...others].filter((path) => existsSync(join(ROOT, path)));
 }
 
 const STEPS = [

@@ -3,7 +3,7 @@ import { type Admission, createAdmission, deadlineHeaders } from "@spillway/admi
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type SpillwayAdmissionOptions, spillway, spillwayAdmission } from "./index.ts";
-import { guarded, held, listen, memoryLimiter, StillClock } from "./test-support.ts";
+import { guarded, handlerTimeout, held, listen, memoryLimiter, StillClock } from "./test-support.ts";
 
 const SOON = { interval: 1, timeout: 5000 };
 const preflight = {
@@ -248,7 +248,7 @@ describe("deadlines", () => {
     const { app } = await guarded(
       (one) => {
         one.get("/own", { config: { spillwayAdmission: { deadlineMs: 700 } } }, show);
-        one.get("/timeout", { handlerTimeout: 3000 }, show);
+        one.get("/timeout", handlerTimeout(3000), show);
         one.get("/plain", show);
       },
       { deadlineMs: 60_000, readDeadline: (request) => request.headers["x-from"] === "gateway" },
@@ -261,7 +261,7 @@ describe("deadlines", () => {
     expect(await left("/own", asked)).toBe(700);
     expect(await left("/own", { ...asked, "x-from": "gateway" })).toBe(500);
     expect(await left("/own", { "x-request-deadline-ms": "90000", "x-from": "gateway" })).toBe(700);
-    const bare = await guarded((one) => one.get("/timeout", { handlerTimeout: 3000 }, show));
+    const bare = await guarded((one) => one.get("/timeout", handlerTimeout(3000), show));
     expect(Number((await bare.app.inject("/timeout")).body)).toBeGreaterThan(2000);
   });
 });

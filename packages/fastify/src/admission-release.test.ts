@@ -5,7 +5,16 @@ import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Decision } from "spillway";
 import { describe, expect, it } from "vitest";
 import { spillway } from "./index.ts";
-import { guarded, held, listen, memoryLimiter, StillClock, withoutLocalState } from "./test-support.ts";
+import {
+  guarded,
+  HAS_TIMEOUTS,
+  handlerTimeout,
+  held,
+  listen,
+  memoryLimiter,
+  StillClock,
+  withoutLocalState,
+} from "./test-support.ts";
 
 const SOON = { interval: 1, timeout: 5000 };
 const atRest = { active: 0, waiting: 0 };
@@ -43,9 +52,9 @@ describe("when slots come back", () => {
     await expect.poll(() => admission.stats(), SOON).toMatchObject({ ...atRest, wasted: 1 });
   });
 
-  it("from one whose handler took too long for Fastify", async () => {
+  it.skipIf(!HAS_TIMEOUTS)("from one whose handler took too long for Fastify", async () => {
     const { handler } = held();
-    const { app, admission } = await guarded((one) => one.get("/", { handlerTimeout: 500 }, handler));
+    const { app, admission } = await guarded((one) => one.get("/", handlerTimeout(500), handler));
     expect((await app.inject("/")).statusCode).toBe(503);
     await expect.poll(() => admission.stats(), SOON).toMatchObject({ ...atRest, admitted: 1 });
   });
@@ -53,7 +62,7 @@ describe("when slots come back", () => {
   it("from one that waits when Fastify gives it up", async () => {
     const { ends, handler } = held();
     const { app, admission } = await guarded(
-      (one) => one.get("/slow", handler).get("/", { handlerTimeout: 2000 }, async () => "in"),
+      (one) => one.get("/slow", handler).get("/", handlerTimeout(2000), async () => "in"),
       {},
       { slots: 1, lineMs: 1e6, waitMs: 1e6 },
     );

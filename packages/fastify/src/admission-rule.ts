@@ -99,7 +99,7 @@ export function admissionRules(
     if (config === false) return undefined;
     if (config === undefined && (options.global === false || isExempt(exempt, route.url))) return undefined;
     const own = config === undefined || config === true ? {} : requireRouteOptions(config);
-    const deadlineMs = own.deadlineMs ?? options.deadlineMs ?? (route.handlerTimeout || handlerTimeoutMs || undefined);
+    const deadlineMs = own.deadlineMs ?? options.deadlineMs ?? (timeoutOf(route) || handlerTimeoutMs || undefined);
     const deadlineOf = deadlineReader(deadlineMs === undefined ? options : { ...options, deadlineMs });
     const skipsPreflights = options.preflights !== true && [route.method].flat().includes("OPTIONS");
     const askOf = askFunction(deadlineOf, own.cost);
@@ -119,6 +119,11 @@ function askFunction(
     // What has passed since the request came, as far as Fastify knows it.
     return { cost: asked, deadlineMs: deadlineMs - reply.elapsedTime };
   };
+}
+
+/** The route's own time limit, in ms; older Fastify has none. */
+function timeoutOf(route: RouteOptions & { readonly handlerTimeout?: number }): number | undefined {
+  return route.handlerTimeout;
 }
 
 function requireRouteOptions(config: unknown): SpillwayAdmissionRouteOptions {

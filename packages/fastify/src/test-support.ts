@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { type Admission, type AdmissionOptions, createAdmission } from "@spillway/admission";
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type RouteShorthandOptions } from "fastify";
 import {
   type AskPart,
   type Clock,
@@ -13,6 +13,14 @@ import {
 } from "spillway";
 import { onTestFinished } from "vitest";
 import { type SpillwayAdmissionOptions, type SpillwayOptions, spillway, spillwayAdmission } from "./index.ts";
+
+/** Whether the Fastify under test knows time limits of handlers, and with them the signal of a request. */
+export const HAS_TIMEOUTS = "handlerTimeout" in Fastify().initialConfig;
+
+/** Route options with a time limit, in ms, also where Fastify's types do not know it yet. */
+export function handlerTimeout(ms: number): RouteShorthandOptions {
+  return { handlerTimeout: ms } as RouteShorthandOptions;
+}
 
 /** A clock that stands still until it is told to go on. */
 export class StillClock implements Clock {
