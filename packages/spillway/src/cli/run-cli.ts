@@ -84,8 +84,9 @@ function readCall(args: readonly string[], env: Terminal["env"]): Call | undefin
   const { values, positionals } = parsed(args);
   const [command, key, ...rest] = positionals;
   if (values.help || (command === undefined && args.length === 0)) return undefined;
-  const url = values.url ?? env.REDIS_URL ?? "redis://127.0.0.1:6379";
-  if (!/^rediss?:\/\//.test(url)) throw new UsageError(`--url must begin with redis:// or rediss://, got ${url}.`);
+  const url = values.url ?? (env.REDIS_URL || "redis://127.0.0.1:6379");
+  const source = values.url === undefined ? "REDIS_URL" : "--url";
+  if (!/^rediss?:\/\//.test(url)) throw new UsageError(`${source} must begin with redis:// or rediss://, got ${url}.`);
   const deadlineMs = Number(values.deadline);
   if (!(deadlineMs >= 1 && deadlineMs <= 60_000))
     throw new UsageError(`--deadline must be a number of ms from 1 to 60000, got ${values.deadline}.`);
