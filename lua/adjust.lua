@@ -1,4 +1,4 @@
--- Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep.
+-- Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. A block stays.
 --
 -- @arity head=1 bucket=2
 -- KEYS: one per bucket, all in one slot.
@@ -28,20 +28,21 @@ for i = 1, #KEYS do
   local policy, tokens = policies[argv[slot]], argv[slot + 1]
   slot = slot + 2
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  if is_foreign(KEYS[i], values[i]) then
+  local value, from_us, until_us = without_block(values[i], now_us)
+  if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], values[i], now_us, policy)
+    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
     if window then
       adjust_window(KEYS[i], policy, now_us, window, tokens)
-      n = reply_window(reply, n, KEYS[i], policy, window)
-      write_window(KEYS[i], now_us, policy, window)
+      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
+      write_window(KEYS[i], now_us, policy, window, from_us, until_us)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
   else
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
+      read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
       local moved = level + tokens * policy[2]
       if tokens > 0 then
@@ -50,8 +51,9 @@ for i = 1, #KEYS do
         level = math.max(moved, -policy[5] * policy[2])
       end
       write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
-        newer_id, newer_death_us, demand)
-      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
+        newer_id, newer_death_us, demand, from_us, until_us)
+      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+        newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end

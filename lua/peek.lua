@@ -23,20 +23,22 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  if is_foreign(KEYS[i], values[i]) then
+  local value, _, until_us = without_block(values[i], now_us)
+  if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], values[i], now_us, policy)
+    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
     if window then
-      n = reply_window(reply, n, KEYS[i], policy, window)
+      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
   else
     local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
-      read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
+      read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
+      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+        newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end

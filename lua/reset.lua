@@ -1,5 +1,5 @@
--- Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that
--- cannot be read is replaced.
+-- Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A block ends. A
+-- bucket that cannot be read is replaced.
 --
 -- @arity head=1 bucket=2
 -- KEYS: one per bucket, all in one slot.
@@ -27,14 +27,15 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
+  local value = without_block(values[i], now_us)
   if policy[1] ~= 't' then
-    local window = read_window(KEYS[i], values[i], now_us, policy) or read_window(KEYS[i], false, now_us, policy)
+    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+      or read_window(KEYS[i], false, now_us, policy, 0)
     reset_window(policy, window)
     n = reply_window(reply, n, KEYS[i], policy, window)
     write_window(KEYS[i], now_us, policy, window)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
-    local value = values[i]
     if not read_token_bucket(value, now_us, scale, per_tick, tick_us, burst) then value = false end
     local _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, scale, per_tick, tick_us, burst)

@@ -30,10 +30,12 @@
 --         A window: 0, then fixed: used, start in us; sliding counter: tokens and start in us of the current window, tokens of
 --           the previous one; sliding log: used, how many entries, then time in us and tokens of each, the tokens below 0 where
 --           several entries are gathered in one
+--         A bucket that is blocked: -2, when the block ends, in us, then as above
 --         A bucket that cannot be read: -1, then 1 for another type, 2 for an unknown value
 --         As many runs as buckets, all of flag 0, of each run as many served: the server's time, how many were served, and the
 --           level of each bucket, or one level if it is that of all
--- Writes: every readable bucket, also when refused; expires when it would be as if unused, 1 to 2 ms rounded up.
+-- Writes: every readable bucket, also when refused; expires when it would be as if unused and its block is over,
+--         1 to 2 ms rounded up.
 
 -- The short forms come first, in one straight line each, so that the commonest calls pay for nothing they do not use. What is
 -- unusual about a value is left to the lines below them, before anything is written.
@@ -339,7 +341,7 @@ end
 -- @include lib/write-windows
 -- @include lib/lease
 -- @include lib/serve-run
--- @include lib/report
+-- @include lib/close-token-bucket
 
 local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
@@ -354,7 +356,10 @@ for i = 1, key_count do
   local policy = policies[number]
   policy_of[i] = policy
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  buckets[i] = open_bucket(KEYS[i], values[i], call_us, policy, argv, report)
+  local value, from_us, until_us = without_block(values[i], call_us)
+  local b = open_bucket(KEYS[i], value, call_us, policy, argv, report, block_size(values[i], value))
+  if b and until_us then b.from_us, b.until_us = from_us, until_us end
+  buckets[i] = b
 end
 
 local served, run = { 0 }, 0
@@ -372,23 +377,10 @@ for i = 1, key_count do
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     charge_window(KEYS[i], call_us, policy, b)
-    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
-    write_window(KEYS[i], call_us, policy, b)
+    n = reply_window(reply, reply_block(reply, n, b.until_us), KEYS[i], policy, b, b[COSTS])
+    write_window(KEYS[i], call_us, policy, b, b.from_us, b.until_us)
   else
-    local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
-      b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
-    local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
-    if b[WISH] and not b[REFUSED] then
-      tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
-    end
-    if tokens > 0 then
-      level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
-        granted_lease(tokens, life_us, call_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
-    end
-    write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id, older_death_us,
-      newer, newer_id, newer_death_us, b[DEMAND])
-    n = reply_token_bucket(reply, n, call_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
-      tokens, newer_id, life_us, contended)
+    n = close_token_bucket(reply, n, KEYS[i], call_us, policy, b)
   end
 end
 for i = 1, run do reply[n + i] = served[i] end

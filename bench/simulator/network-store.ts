@@ -106,6 +106,7 @@ export function networkStore(
       }),
     allotShares: (beat) => reach(() => shared.allotShares(beat, loop.nowMs)),
     adjust: (adjustments) => reach(() => shared.adjust(adjustments)),
+    block: never,
     peek: never,
     reset: never,
     close: async () => {},

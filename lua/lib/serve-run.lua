@@ -2,13 +2,13 @@
 
 -- Serves a run of equal asks, whose charges stand in slots `first` to `last`: as many as each of their buckets has room for,
 -- in one step whatever their number. The first ask on a bucket is served where it fits, though it be more than a contended
--- bucket has for this call. Returns how many were served.
+-- bucket has for this call. A bucket that is blocked, or cannot be read, serves nobody, whatever the cost. Returns how many were served.
 local function serve_run(argv, asks, first, last, buckets, policy_of)
   local served = asks
   for c = first, last, 2 do
     local i, cost = argv[c], argv[c + 1]
     local b = buckets[i]
-    if not b then
+    if not b or b.until_us then
       served = 0
     elseif cost > 0 then
       local policy, most = policy_of[i], floor(b[LEFT] / cost)

@@ -11,7 +11,7 @@ local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
-  local at = LOG_HEAD + 8 * index
+  local at = log.at + 8 * index
   local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
   us = log.newest_us - (log.newest_us - low) % TIMES
   log.times[index], log.counts[index] = us, count
@@ -91,20 +91,21 @@ local function advance_log(key, log, now_us, period_us)
 end
 
 -- A log brought to now under a policy, from its head, or false for one that nobody has used; nil when none of our scripts
--- wrote the value.
-local function read_sliding_log(key, head, now_us, limit, period_us)
+-- wrote the value. `block_bytes` stand in front of the head.
+local function read_sliding_log(key, head, now_us, limit, period_us, block_bytes)
   if not head then
-    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
-      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+    return { at = LOG_HEAD, from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
   end
   if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
   local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   -- Comparisons with what is no number are false.
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
     and newest_us <= LARGEST and from <= to) then return nil end
-  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  local log = { at = LOG_HEAD + block_bytes, from = from, to = to, length = to, base = base, newest_us = newest_us,
+    times = {}, counts = {} }
   if from < to then
-    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    local last = redis.call('GETRANGE', key, log.at + 8 * to - 8, log.at + 8 * to - 1)
     if #last ~= 8 then return nil end
     local low, count = struct.unpack('<I6I2', last)
     if low ~= newest_us % TIMES then return nil end

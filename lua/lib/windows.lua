@@ -1,15 +1,19 @@
 -- Windows of every kind, by their policy: kind, limit, period in us, and for 'f' whether it is aligned.
 
+-- @include lib/block
 -- @include lib/fixed-window
 -- @include lib/sliding-window-counter
 -- @include lib/sliding-window-log
 
--- What MGET would give for a key, but of a log its head alone: a call about logs asks for one key after another. Whatever is
+-- What MGET would give for a key, but of a log its head alone, with its block: a call about logs asks for one key after another. Whatever is
 -- wrong with the server, rather than with the key, ends the call.
 local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+    if type(value) == 'string' and string.byte(value) == 9 then
+      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
+    end
   else
     value = redis.pcall('GET', key)
   end
@@ -23,7 +27,7 @@ end
 
 -- A window brought to now: what is left of its limit, false, and what its kind keeps. In all kinds the fourth is what a call
 -- adds its charges to. nil when none of our scripts wrote the value.
-local function read_window(key, value, now_us, policy)
+local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -33,7 +37,7 @@ local function read_window(key, value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(key, value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
 

@@ -1,6 +1,8 @@
--- Writes a token bucket, always with an expiry. The first byte of the value names its form.
+-- @include lib/write-block
+
+-- Writes a token bucket, always with an expiry, behind its block if it has one. The first byte of the value names its form.
 local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
-  older_death_us, newer, newer_id, newer_death_us, demand)
+  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -11,5 +13,5 @@ local function write_token_bucket(key, now_us, units_per_token, level, time_us, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, escrow_us))
+  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
 end

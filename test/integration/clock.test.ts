@@ -120,7 +120,10 @@ describe("C02: the wall clock of a process that decides by its share", () => {
     const clock = manualClock();
     const fault = new SpillwayError("ERR_SPILLWAY_STORE_FAILED", "away");
     const away = (): Promise<never> => Promise.reject(fault);
-    const store = { name: "away", take: away, peek: away, adjust: away, reset: away, close: async () => {} };
+    const store = {
+      ...{ name: "away", take: away, peek: away, adjust: away },
+      ...{ block: away, reset: away, close: async () => {} },
+    };
     const limiter = createRateLimiter({ store, policies, clock, onStateChange: () => {} });
     redis.afterwards(() => limiter.close());
     for (let i = 0; i < 3; i++) expect(await limiter.consume("k")).toMatchObject({ allowed: true, degraded: true });

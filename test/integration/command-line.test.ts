@@ -68,6 +68,25 @@ describe("spillway inspect", () => {
     ]);
   });
 
+  it("shows that a key is blocked and for how long, and reset ends it", async () => {
+    const limiter = redis.limiter({
+      policies: [...POLICIES, { name: "log", limit: 9, period: "1h", algorithm: "sliding-window-log" }],
+      lease: false,
+    });
+    await limiter.consume("user", { cost: { burst: 1, daily: 3, log: 2 } });
+    await limiter.block("user", "3h");
+    const bare = await at("inspect", "user");
+    for (const name of ["burst", "daily", "log"]) expect(bare.out).toMatch(new RegExp(`:${name}:.* 3.0 h$`, "m"));
+    const { out } = await at("inspect", "user", "--policies", await policyFile(), "--json");
+    const { buckets, policies } = JSON.parse(out);
+    for (const { bucket } of buckets) expect(bucket.blockedForMs).toBeGreaterThan(10_700_000);
+    expect(buckets[1].bucket.used).toBe(3);
+    for (const status of policies) expect(status).toMatchObject({ remaining: 0, blockedForMs: expect.any(Number) });
+    expect((await at("inspect", "user", "--policies", await policyFile())).out).toMatch(/^burst .* 3.0 h$/m);
+    expect(await at("reset", "user", "--policies", await policyFile())).toMatchObject({ code: 0 });
+    expect((await at("inspect", "user", "--policies", await policyFile())).out).not.toMatch(/3.0 h$/m);
+  });
+
   it("says that a key without a bucket is as if unused, and of a value that is not ours that it is not", async () => {
     expect((await at("inspect", "nobody")).out).toContain('"nobody" has no bucket');
     await redis.client.set("spillway:v1:{odd}:burst:token-bucket", "hello", "EX", 60);

@@ -74,7 +74,10 @@ describe("close()", () => {
   it("leaves no timer, between two tries to reach a store that is away", async () => {
     const clock = manualClock();
     const away = (): Promise<never> => Promise.reject(new SpillwayError("ERR_SPILLWAY_STORE_UNAVAILABLE", "away"));
-    const store = { name: "away", take: away, peek: away, adjust: away, reset: away, close: async () => {} };
+    const store = {
+      ...{ name: "away", take: away, peek: away, adjust: away },
+      ...{ block: away, reset: away, close: async () => {} },
+    };
     const policies = { name: "p", limit: 5, period: "1s" } as const;
     const closing = createRateLimiter({ store, clock, policies, onStateChange: () => {} });
     await closing.consume("k");
@@ -123,7 +126,10 @@ describe("a test runner's fake timers", () => {
   it("C16 c: so does the share of a process whose store is away", async () => {
     vi.useFakeTimers();
     const away = (): Promise<never> => Promise.reject(new Error("away"));
-    const store = { name: "away", take: away, peek: away, adjust: away, reset: away, close: async () => {} };
+    const store = {
+      ...{ name: "away", take: away, peek: away, adjust: away },
+      ...{ block: away, reset: away, close: async () => {} },
+    };
     limiter = createRateLimiter({ store, policies: { name: "p", limit: 2, period: "1m" }, onStateChange: () => {} });
     for (let i = 0; i < 2; i++) expect(await limiter.consume("k")).toMatchObject({ allowed: true, degraded: true });
     vi.setSystemTime(new Date(Date.now() - 86_400_000).setHours(0, 0, 0, 0));

@@ -73,7 +73,15 @@ describe("C08 a: 6 per 30 days", () => {
 
   it.each(policies)("is used up for a process that decides by its share, too ($name)", async (policy) => {
     const away = (): Promise<never> => Promise.reject(new Error("away"));
-    const store: Store = { name: "away", take: away, peek: away, adjust: away, reset: away, close: async () => {} };
+    const store: Store = {
+      name: "away",
+      take: away,
+      peek: away,
+      adjust: away,
+      block: away,
+      reset: away,
+      close: async () => {},
+    };
     const limiter = createRateLimiter({ store, policies: policy, onStateChange: () => {} });
     redis.afterwards(() => limiter.close());
     const { warnings, longestTimerMs } = await observed(async () => {

@@ -43,6 +43,7 @@ function storeOfRun(run: number): Store {
     take: ({ buckets, runs }) => call("take", { buckets: buckets.map(own), runs }),
     peek: (addresses) => call("peek", addresses.map(own)),
     adjust: (adjustments) => call("adjust", adjustments.map(own)),
+    block: (addresses, durationUs) => call("block", addresses.map(own), durationUs),
     reset: (addresses) => call("reset", addresses.map(own)),
     close: async () => {},
   };

@@ -257,6 +257,7 @@ describe("14: what a refused caller was told to wait for", () => {
       take: (call) => memory.take(change(call)),
       peek: (addresses) => memory.peek(addresses),
       adjust: (adjustments) => memory.adjust(adjustments),
+      block: (addresses, durationUs) => memory.block(addresses, durationUs),
       reset: (addresses) => memory.reset(addresses),
       close: async () => {},
     };

@@ -197,6 +197,7 @@ export class LimiterHolder implements TokenHolder {
         world.store.reset(addresses, world.storeUs);
         for (const address of addresses) world.forget(world.bucketOf(address));
       },
+      block: () => assert.fail("nobody blocks here"),
       peek: () => assert.fail("nobody peeks here"),
       close: async () => {},
     };

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { block, blockedUs } from "../../packages/spillway/src/algorithms/block.ts";
 import {
+  advance,
   algorithmOf,
   type BucketShape,
   type BucketState,
   copyOf,
+  reset,
   summaryOf,
 } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { escrowed } from "../../packages/spillway/src/algorithms/token-bucket.ts";
@@ -86,11 +89,21 @@ export class ModelStore {
     return { nowUs, buckets };
   }
 
+  block(addresses: readonly BucketAddress[], durationUs: number, nowUs: number): ModelReply {
+    const buckets = addresses.map((address) => {
+      const { state } = this.#open(address, nowUs);
+      if (state !== undefined) block(state, durationUs, nowUs);
+      this.#write(address, state, nowUs);
+      return readingOf(state);
+    });
+    return { nowUs, buckets };
+  }
+
   reset(addresses: readonly BucketAddress[], nowUs: number): void {
     for (const address of addresses) {
       this.#faults.delete(this.keyOf(address));
       const { state, shape } = this.#open(address, nowUs);
-      algorithmOf(shape).reset(state as BucketState, shape);
+      reset(state as BucketState, shape);
       this.#write(address, state, nowUs);
     }
   }
@@ -129,7 +142,7 @@ export class ModelStore {
     const entry = this.#entryAt(id, nowUs);
     const state = entry === undefined ? algorithmOf(shape).open(shape, nowUs) : copyOf(entry.state);
     const quietUs = state.kind === "token-bucket" ? Math.max(0, nowUs - state.timeUs) : 0;
-    algorithmOf(shape).advance(state, shape, nowUs);
+    advance(state, shape, nowUs);
     return { state, shape, report, quietUs };
   }
 
@@ -145,7 +158,8 @@ export class ModelStore {
     if (state === undefined) return;
     const { shape } = address.policy;
     const id = this.keyOf(address);
-    const lifeMs = algorithmOf(shape).expiryMs(state, shape, nowUs);
+    const blockMs = Math.ceil(blockedUs(state, nowUs) / 1000) + 1;
+    const lifeMs = Math.max(algorithmOf(shape).expiryMs(state, shape, nowUs), blockMs);
     const shapes = this.#entries.get(id)?.shapes ?? new Set();
     shapes.add(shape);
     this.#entries.set(id, {
@@ -170,7 +184,8 @@ function requireNothingLost(id: string, { state, shapes, lastShape, lifeMs }: En
     if (isForgotten || (isWindow && shape !== lastShape)) continue;
     const kept = copyOf(state);
     const algorithm = algorithmOf(shape);
-    algorithm.advance(kept, shape, nowUs);
+    advance(kept, shape, nowUs);
+    assert.equal(kept.block, undefined, `${id} expired before its block ended`);
     const left = algorithm.remaining(kept, shape) + (kept.kind === "token-bucket" ? escrowed(kept) : 0);
     assert.equal(left, algorithm.capacity(shape), `${id} expired before it was full under ${show(shape)}`);
   }
@@ -188,7 +203,7 @@ function readingOf(state: BucketState | undefined, lease?: LeaseGrant, report?: 
 }
 
 /**
- * A reading without what replies do not tell: demand, ids of leases, the death of what is dead already, the longest time to
+ * A reading without what replies do not tell: when a block began, demand, ids of leases, the death of what is dead already, the longest time to
  * full and the longest period, which are known to the store alone, and the entries of a log that no caller waits for.
  * @param shape what a log is read under.
  * @param costs those that the call refused on the bucket.
@@ -200,6 +215,7 @@ export function told(
 ): ModelReading {
   if (reading.kind === "fault") return { kind: "fault" };
   const state = shape === undefined ? copyOf(reading.state) : summaryOf(reading.state, shape, costs);
+  if (state.block !== undefined) state.block.fromUs = 0;
   if (state.kind === "token-bucket") {
     state.demand = 0;
     state.fullUs = 0;

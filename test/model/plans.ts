@@ -240,6 +240,7 @@ export type StepPlan =
       readonly by: CostPlan;
       readonly give: boolean;
     }
+  | { readonly does: "block"; readonly gap: GapPlan; readonly bucket: BucketPlan; readonly us: number }
   | { readonly does: "reset"; readonly gap: GapPlan; readonly bucket: BucketPlan }
   | { readonly does: "spoil"; readonly bucket: BucketPlan; readonly garbage: number };
 
@@ -254,12 +255,15 @@ export function stepPlan(leases: boolean, mood: Mood): fc.Arbitrary<StepPlan> {
   });
   const by = fc.oneof(cost, fc.record({ of: fc.constant("capacity" as const), off }));
   const adjust = fc.record({ does: fc.constant("adjust" as const), gap, bucket, by, give: fc.boolean() });
+  const us = fc.constantFrom(0, 1, 999, 1000, 20_000, 1_000_000, 3_600_000_000, 31_622_400_000_000);
+  const block = fc.record({ does: fc.constant("block" as const), gap, bucket, us });
   const reset = fc.record({ does: fc.constant("reset" as const), gap, bucket });
-  const spoil = fc.record({ does: fc.constant("spoil" as const), bucket, garbage: fc.nat({ max: 20 }) });
+  const spoil = fc.record({ does: fc.constant("spoil" as const), bucket, garbage: fc.nat({ max: 1000 }) });
   return fc.oneof(
     { weight: 60, arbitrary: take },
     { weight: 8, arbitrary: peek },
     { weight: 8, arbitrary: adjust },
+    { weight: 4, arbitrary: block },
     { weight: mood === "still" ? 0 : 3, arbitrary: reset },
     { weight: mood === "idle" ? 2 : 0, arbitrary: spoil },
   );

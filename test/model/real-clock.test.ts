@@ -40,6 +40,7 @@ function ofOneGroup(store: Store): Store {
     take: ({ buckets, runs }) => store.take({ buckets: buckets.map(own), runs }),
     peek: (addresses) => store.peek(addresses.map(own)),
     adjust: (adjustments) => store.adjust(adjustments.map(own)),
+    block: (addresses, durationUs) => store.block(addresses.map(own), durationUs),
     reset: (addresses) => store.reset(addresses.map(own)),
     close: () => store.close(),
   };

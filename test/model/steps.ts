@@ -33,6 +33,11 @@ export const GARBAGE: readonly (Buffer | "list")[] = [
   packStored({ form: 1, numbers: [1, 1, 0, 1] }),
   packStored({ form: 3, numbers: [1, Number.NaN] }),
   packStored({ form: 3, numbers: [1, -1] }),
+  packStored({ form: 9, numbers: [1, 2] }),
+  packStored({ form: 9, numbers: [Number.NaN, 1e15, 3, 1, 1] }),
+  packStored({ form: 9, numbers: [1e15, Number.POSITIVE_INFINITY, 3, 1, 1] }),
+  packStored({ form: 9, numbers: [1e15, 8e15, 3, 1, -1] }),
+  Buffer.concat([packStored({ form: 9, numbers: [1e15, 8e15] }), Buffer.from("x")]),
 ];
 
 /** A step of a run: does what is planned and holds the answer against the model. Shows itself as what it came to. */
@@ -69,6 +74,12 @@ export class Step implements fc.AsyncCommand<World, World> {
         const tokens = (plan.give ? 1 : -1) * world.costOf(plan.by, address);
         this.#show(gapUs, `adjust ${named(address)} by ${tokens}`);
         await world.adjust(address, tokens);
+        break;
+      }
+      case "block": {
+        const address = world.addressOf(plan.bucket);
+        this.#show(await this.#pass(world, plan.gap, [address]), `block ${named(address)} for ${plan.us} us`);
+        await world.block(address, plan.us);
         break;
       }
       case "reset": {

@@ -10,6 +10,17 @@ export interface StoredValue {
 
 /** What a script writes for a state. */
 export function storedValueOf(state: BucketState): StoredValue {
+  if (state.block === undefined) return countedValueOf(state);
+  const { form, numbers } = countedValueOf(state);
+  return { form: BLOCKED, numbers: [state.block.fromUs, state.block.untilUs, form, ...numbers] };
+}
+
+/** In front of the form and the numbers of a bucket that is blocked: from when, until when. */
+const BLOCKED = 9;
+/** The form and the two times of a block. */
+const BLOCK_HEAD = 17;
+
+function countedValueOf(state: BucketState): StoredValue {
   switch (state.kind) {
     case "fixed-window":
       return { form: 3, numbers: [state.startUs, state.used] };
@@ -33,6 +44,11 @@ function storedBucketOf(state: TokenBucketState): StoredValue {
 /** The state that a script reads back: a bucket without leases or demand keeps four numbers only. */
 export function stateOfStored({ form, numbers }: StoredValue): BucketState {
   const at = (index: number): number => numbers[index] ?? 0;
+  if (form === BLOCKED) {
+    const state = stateOfStored({ form: at(2), numbers: numbers.slice(3) });
+    state.block = { fromUs: at(0), untilUs: at(1) };
+    return state;
+  }
   if (form === 3) return { kind: "fixed-window", startUs: at(0), used: at(1) };
   if (form === 4)
     return { kind: "sliding-window-counter", startUs: at(0), previous: at(1), current: at(2), nowUs: at(0) };
@@ -56,6 +72,10 @@ export function stateOfStored({ form, numbers }: StoredValue): BucketState {
 /** Reads the bytes of a stored value. */
 export function unpackStored(bytes: Buffer): StoredValue {
   const form = bytes.length > 0 ? bytes.readUInt8(0) : 0;
+  if (form === BLOCKED && bytes.length > BLOCK_HEAD) {
+    const behind = unpackStored(bytes.subarray(BLOCK_HEAD));
+    return { form, numbers: [bytes.readDoubleLE(1), bytes.readDoubleLE(9), behind.form, ...behind.numbers] };
+  }
   if (form === 5 && bytes.length >= LOG_HEAD && (bytes.length - LOG_HEAD) % 8 === 0) return unpackLog(bytes);
   if (bytes.length % 8 !== 1) throw new Error(`A stored value of ${bytes.length} bytes: ${bytes.toString("hex")}`);
   const numbers = Array.from({ length: (bytes.length - 1) / 8 }, (_, index) => bytes.readDoubleLE(1 + 8 * index));
@@ -84,6 +104,10 @@ function unpackLog(bytes: Buffer): StoredValue {
 /** The bytes of a stored value. */
 export function packStored({ form, numbers }: StoredValue): Buffer {
   if (form === 5) return packLog(numbers);
+  if (form === BLOCKED && numbers.length > 2) {
+    const behind = packStored({ form: numbers[2] as number, numbers: numbers.slice(3) });
+    return Buffer.concat([packStored({ form, numbers: numbers.slice(0, 2) }), behind]);
+  }
   const bytes = Buffer.alloc(1 + 8 * numbers.length);
   bytes.writeUInt8(form, 0);
   for (const [index, number] of numbers.entries()) bytes.writeDoubleLE(number, 1 + 8 * index);

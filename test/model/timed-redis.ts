@@ -1,10 +1,11 @@
 import type { Redis } from "ioredis";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
 import { decodePeek, decodeTake } from "../../packages/spillway/src/stores/redis/reply-decoding.ts";
-import { adjust, peek, reset, take } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
+import { adjust, block, peek, reset, take } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
 import {
   encodeAddresses,
   encodeAdjustments,
+  encodeBlock,
   encodeTake,
 } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
 import type {
@@ -17,7 +18,7 @@ import type {
 } from "../../packages/spillway/src/stores/store.ts";
 import { type StoredValue, unpackStored } from "./stored-value.ts";
 
-type ScriptName = "take" | "peek" | "adjust" | "reset";
+type ScriptName = "take" | "peek" | "adjust" | "block" | "reset";
 
 /**
  * Goes in front of a shipped script, whose own text stays as it is: the last argument is the time that the script reads, and
@@ -95,7 +96,7 @@ export class TimedRedisStore implements Store {
     change = (text: string): string => text,
   ): Promise<(prefix: string, nowUs: number) => TimedRedisStore> {
     const sha1 = new Map<ScriptName, string>();
-    for (const { name, text } of [take, peek, adjust, reset]) {
+    for (const { name, text } of [take, peek, adjust, block, reset]) {
       sha1.set(name as ScriptName, String(await client.script("LOAD", PRELUDE + change(text))));
     }
     return (prefix, nowUs) => new TimedRedisStore(client, sha1, prefix, nowUs);
@@ -112,6 +113,10 @@ export class TimedRedisStore implements Store {
 
   adjust(adjustments: readonly Adjustment[]): Promise<PeekReply> {
     return this.#read("adjust", adjustments, encodeAdjustments(adjustments));
+  }
+
+  block(addresses: readonly BucketAddress[], durationUs: number): Promise<PeekReply> {
+    return this.#read("block", addresses, encodeBlock(addresses, durationUs));
   }
 
   async reset(addresses: readonly BucketAddress[]): Promise<void> {

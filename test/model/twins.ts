@@ -49,7 +49,12 @@ export const TWINS: readonly Twin[] = [
   {
     mistake: "a key expires without regard to the life of its escrow",
     leases: true,
-    edits: [["token_bucket_expiry_ms(full_us, level, escrow_us))", "token_bucket_expiry_ms(full_us, level, 0))"]],
+    edits: [
+      [
+        "token_bucket_expiry_ms(full_us, level, escrow_us), now_us",
+        "token_bucket_expiry_ms(full_us, level, 0), now_us",
+      ],
+    ],
   },
   {
     mistake: "a policy with a shorter time to full shortens the life of a bucket that knew a longer one",
@@ -201,6 +206,52 @@ export const TWINS: readonly Twin[] = [
     leases: false,
     algorithm: "sliding-window-log",
     edits: [["us == now_us and log.length - 1 or log.length", "log.length"]],
+  },
+  {
+    mistake: "a blocked bucket serves what costs nothing",
+    leases: false,
+    edits: [["if not b or b.until_us then", "if not b or b.until_us and cost > 0 then"]],
+  },
+  {
+    mistake: "a blocked bucket is leased from",
+    leases: true,
+    edits: [["and not b[REFUSED] and not b.until_us then", "and not b[REFUSED] then"]],
+  },
+  {
+    mistake: "a block lasts a microsecond too long",
+    leases: false,
+    edits: [["if until_us <= now_us then return value end", "if until_us < now_us then return value end"]],
+  },
+  {
+    mistake: "a block grows when the clock goes back",
+    leases: false,
+    edits: [["now_us, until_us - (from_us - now_us) end", "now_us, until_us end"]],
+  },
+  {
+    mistake: "a key expires without regard to its block",
+    leases: false,
+    algorithm: "fixed-window",
+    edits: [["max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)", "expiry_ms"]],
+  },
+  {
+    mistake: "a call forgets the block of a bucket that it writes",
+    leases: false,
+    algorithm: "sliding-window-counter",
+    edits: [
+      ["write_window(KEYS[i], call_us, policy, b, b.from_us, b.until_us)", "write_window(KEYS[i], call_us, policy, b)"],
+    ],
+  },
+  {
+    mistake: "the entries of a blocked log are looked for where they are without a block",
+    leases: false,
+    algorithm: "sliding-window-log",
+    edits: [["at = LOG_HEAD + block_bytes", "at = LOG_HEAD"]],
+  },
+  {
+    mistake: "a log is written in pieces over a block that is over",
+    leases: false,
+    algorithm: "sliding-window-log",
+    edits: [[" or #block ~= log.at - LOG_HEAD", ""]],
   },
 ];
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { blockedUs } from "../../packages/spillway/src/algorithms/block.ts";
 import { algorithmOf } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { type Policy, resolvePolicy } from "../../packages/spillway/src/policy.ts";
 import { refusedCosts } from "../../packages/spillway/src/stores/refused-costs.ts";
@@ -90,7 +91,8 @@ export class World {
         const state = this.model.stateAt(address, nowUs);
         if (state === undefined) return 0;
         if (plan.until === "cost fits") {
-          const us = algorithmOf(shape).waitUs(state, shape, this.costOf(plan.cost, address), nowUs);
+          const waitUs = algorithmOf(shape).waitUs(state, shape, this.costOf(plan.cost, address), nowUs);
+          const us = Math.max(waitUs, blockedUs(state, nowUs));
           return Number.isFinite(us) ? Math.max(0, us + plan.offUs) : 1;
         }
         if (state.kind !== "token-bucket") return 0;
@@ -150,6 +152,11 @@ export class World {
     const adjustments = [{ ...address, tokens }];
     const reply = await this.store.adjust(adjustments);
     this.#compare(reply, this.model.adjust(adjustments, reply.nowUs), adjustments);
+  }
+
+  async block(address: BucketAddress, durationUs: number): Promise<void> {
+    const reply = await this.store.block([address], durationUs);
+    this.#compare(reply, this.model.block([address], durationUs, reply.nowUs), [address]);
   }
 
   /** A reset tells no time, but where the clock stands still a peek after it does. */

@@ -36,7 +36,15 @@ describe("createServer", () => {
 
   it("says when the store had no part in a decision, and tells when a mode loses it", async () => {
     const fail = () => Promise.reject(new Error("The store is gone."));
-    const gone: Store = { name: "gone", take: fail, peek: fail, adjust: fail, reset: fail, close: async () => {} };
+    const gone: Store = {
+      name: "gone",
+      take: fail,
+      peek: fail,
+      adjust: fail,
+      block: fail,
+      reset: fail,
+      close: async () => {},
+    };
     const changes: string[] = [];
     server = await createServer({ ...SETTINGS, modes: ["exact"] }, "worker-1", {
       storeOf: () => gone,

@@ -64,6 +64,7 @@ export function withoutLocalState(limiter: RateLimiter): RateLimiter {
     peek: (key) => limiter.peek(key),
     refund: (decision) => limiter.refund(decision),
     penalize: (key, cost) => limiter.penalize(key, cost),
+    block: (key, duration) => limiter.block(key, duration),
     reset: (key) => limiter.reset(key),
     stats: () => limiter.stats(),
     close: () => limiter.close(),

@@ -1,5 +1,13 @@
+import { blockedUs } from "./algorithms/block.ts";
 import { algorithmOf, type BucketState } from "./algorithms/bucket.ts";
-import type { AllowedDecision, Decision, DecisionSource, PolicyStatus, RefusedDecision } from "./decision.ts";
+import type {
+  AllowedDecision,
+  Decision,
+  DecisionSource,
+  PolicyStatus,
+  RefusalReason,
+  RefusedDecision,
+} from "./decision.ts";
 import type { Policy } from "./policy.ts";
 
 /** How a policy stands with `state` at `nowUs`, for a caller who asks for `cost`. */
@@ -7,7 +15,7 @@ export function statusOf(policy: Policy, state: BucketState, cost: number, nowUs
   const { name, limit, periodMs, capacity, shape } = policy;
   const algorithm = algorithmOf(shape);
   const remaining = algorithm.remaining(state, shape);
-  return {
+  const status: PolicyStatus = {
     policy: name,
     limit,
     periodMs,
@@ -15,6 +23,19 @@ export function statusOf(policy: Policy, state: BucketState, cost: number, nowUs
     refillAfterMs: asMs(algorithm.waitUs(state, shape, Math.min(capacity, remaining + 1), nowUs)),
     resetAfterMs: asMs(algorithm.waitUs(state, shape, capacity, nowUs)),
     retryAfterMs: asMs(algorithm.waitUs(state, shape, cost, nowUs)),
+  };
+  return state.block === undefined ? status : blockedStatus(status, blockedUs(state, nowUs) / 1000);
+}
+
+/** How a policy stands whose bucket is blocked for so long: there is nothing to be had of it, at any cost. */
+export function blockedStatus(status: PolicyStatus, blockedForMs: number): PolicyStatus {
+  return {
+    ...status,
+    remaining: 0,
+    refillAfterMs: Math.max(status.refillAfterMs, blockedForMs),
+    resetAfterMs: Math.max(status.resetAfterMs, blockedForMs),
+    retryAfterMs: Math.max(status.retryAfterMs, blockedForMs),
+    blockedForMs,
   };
 }
 
@@ -71,9 +92,14 @@ export function refused(
     source,
     degraded: isDegraded(source),
     policies,
-    reason: binding.retryAfterMs === Number.POSITIVE_INFINITY ? "never" : "limited",
+    reason: reasonOf(binding.retryAfterMs, policies),
     retryAfterMs: binding.retryAfterMs,
   };
+}
+
+function reasonOf(retryAfterMs: number, policies: readonly PolicyStatus[]): RefusalReason {
+  if (retryAfterMs === Number.POSITIVE_INFINITY) return "never";
+  return policies.some(({ blockedForMs }) => blockedForMs !== undefined) ? "blocked" : "limited";
 }
 
 /** What a caller is told of a refusal in a dry run. */

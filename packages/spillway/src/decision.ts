@@ -1,7 +1,7 @@
 /** Who decided: a leased token, the store, a remembered refusal, or what stands in for a store that cannot answer. */
 export type DecisionSource = "lease" | "store" | "denial-cache" | "backstop" | "open" | "closed";
 
-/** `"limited"`: over the limit for now. `"never"`: the cost cannot fit, whenever. `"blocked"`: shut out; nothing does so yet. */
+/** `"limited"`: over the limit for now. `"never"`: the cost cannot fit, whenever. `"blocked"`: shut out by `block(key)`. */
 export type RefusalReason = "limited" | "never" | "blocked";
 
 /** How one policy stands after a decision. */
@@ -17,6 +17,8 @@ export interface PolicyStatus {
   readonly resetAfterMs: number;
   /** Time until the same cost fits this policy: 0 when it did, `Infinity` when it never can. */
   readonly retryAfterMs: number;
+  /** Time until the block of the key ends; absent without one. Meanwhile nothing remains, and no wait is shorter. */
+  readonly blockedForMs?: number;
 }
 
 interface DecisionBase {

@@ -1,5 +1,6 @@
 import type { Clock } from "./clock.ts";
 import type { Decision, PolicyStatus } from "./decision.ts";
+import type { Duration } from "./duration.ts";
 import type { StateChange } from "./health.ts";
 import type { AskPart } from "./joint-ask.ts";
 import type { PolicyView, StoreFailureMode } from "./policy.ts";
@@ -93,7 +94,18 @@ export interface RateLimiter {
    * @throws TypeError | RangeError (as a rejection) for a bad key or cost.
    */
   penalize(key: string, cost?: Cost): Promise<void>;
-  /** Makes a key as if unused. Rejects with a `SpillwayError` when the store cannot answer. */
+  /**
+   * Refuses every request for a key, of every process and at any cost, until the block ends, whatever its policies have left: such
+   * a decision has the reason `"blocked"` and waits for the rest of the block. It covers the policies that the key has now. What
+   * they count goes on underneath. It takes the place of a block that there is, a longer one too; 0 ends one, and so does `reset`.
+   * Tokens that other processes hold on lease may still be spent until the leases end, by default within 75 ms. While the store
+   * cannot answer, processes that have met the block keep to it. Rejects with a `SpillwayError` when the store cannot answer:
+   * then it is unknown whether the block is in force.
+   * @param duration such as `"15m"`, or milliseconds; 0 to ten years.
+   * @throws TypeError | SpillwayError (as a rejection) for a bad key or a bad duration.
+   */
+  block(key: string, duration: Duration): Promise<void>;
+  /** Makes a key as if unused, and ends its block. Rejects with a `SpillwayError` when the store cannot answer. */
   reset(key: string): Promise<void>;
   /** Counters since the start, and the store's health. */
   stats(): LimiterStats;

@@ -1,5 +1,8 @@
+import type { BucketState } from "./algorithms/bucket.ts";
+import { costsOf, requireKey, signalOf } from "./consume-options.ts";
 import { allowed, refused, statusOf } from "./decide.ts";
 import type { Decision, PolicyStatus } from "./decision.ts";
+import { type Duration, durationUs } from "./duration.ts";
 import { invalidArgument, invalidKey, SpillwayError } from "./errors.ts";
 import { DegradedLanes } from "./failover/degraded-lanes.ts";
 import { asStoreError } from "./failover/guarded-store.ts";
@@ -7,6 +10,7 @@ import { NodeGuards } from "./failover/node-guards.ts";
 import type { StateChange } from "./health.ts";
 import { type AskPart, type JointAsk, JointAsks } from "./joint-ask.ts";
 import { consumeApart, splitBySlot } from "./joint-decision.ts";
+import { Denial } from "./lease/denial.ts";
 import { Lane } from "./lease/lane.ts";
 import { Lanes } from "./lease/lanes.ts";
 import { drainMs } from "./lease/lease-budget.ts";
@@ -20,8 +24,8 @@ import { byGroup } from "./stores/by-group.ts";
 import type { Adjustment, BucketAddress, PeekReply, Store } from "./stores/store.ts";
 
 const MOST_NAMES = 100;
-/** The longest key, in UTF-16 code units. */
-const LONGEST_KEY = 65_536;
+/** Ten years. */
+const LONGEST_BLOCK_MS = 3650 * 86_400_000;
 
 /** The limiter over a store: wires lanes, leases, guards and the backstop together. */
 export class SharedRateLimiter implements RateLimiter {
@@ -76,6 +80,7 @@ export class SharedRateLimiter implements RateLimiter {
       decideLocally: (lane, costs) => this.#decideLocally(lane, costs),
       onBucketFault: (error) => this.#guards.noteFault(error),
       onAnswered: (lane) => this.#degraded.onAnswered(lane),
+      onStates: (lane, states, storeUs) => this.#degraded.noteStates(lane, states, storeUs),
     });
   }
 
@@ -83,7 +88,7 @@ export class SharedRateLimiter implements RateLimiter {
     try {
       if (Array.isArray(asked)) return this.#consumeJoint(this.#joint.read(asked), signalOf(options));
       const lane = this.#laneOf(asked as string);
-      return this.#consume(lane, costsOf(options, lane), options?.signal);
+      return this.#consume(lane, costsOf(options, lane.set), options?.signal);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -136,7 +141,7 @@ export class SharedRateLimiter implements RateLimiter {
   consumeNow(asked: string | readonly AskPart[], options?: ConsumeOptions): Decision | undefined {
     if (Array.isArray(asked)) return this.#consumeJointNow(this.#joint.read(asked), options);
     const lane = this.#laneOf(asked as string);
-    const decision = this.#decideNow(lane, costsOf(options, lane));
+    const decision = this.#decideNow(lane, costsOf(options, lane.set));
     return decision === undefined ? undefined : this.#counters.decided(decision);
   }
 
@@ -171,7 +176,8 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #decideLocally(lane: Lane, costs: readonly number[]): Decision | undefined {
-    const decision = lane.lease === undefined ? undefined : this.#spendLease(lane, costs);
+    const spends = lane.lease !== undefined && lane.denial?.isBlocked !== true;
+    const decision = spends ? this.#spendLease(lane, costs) : undefined;
     if (decision !== undefined || lane.denial === undefined) return decision;
     const nowMs = this.#options.clock.monotonicMs();
     if (lane.denial.isOver(nowMs)) lane.denial = undefined;
@@ -248,7 +254,11 @@ export class SharedRateLimiter implements RateLimiter {
 
   async #adjust(adjustments: readonly Adjustment[]): Promise<void> {
     await Promise.all(byGroup(adjustments, this.#store).map((group) => this.#inTime(this.#store.adjust(group))));
-    for (const { key } of adjustments) this.#laneOf(key).denial = undefined;
+    for (const { key } of adjustments) {
+      const lane = this.#laneOf(key);
+      // They do not touch a block.
+      if (lane.denial?.isBlocked !== true) lane.denial = undefined;
+    }
   }
 
   penalize(key: string, cost?: Cost): Promise<void> {
@@ -260,6 +270,26 @@ export class SharedRateLimiter implements RateLimiter {
     const costs = resolveCosts(cost, set);
     const adjustments = set.policies.map((policy, i) => ({ key, policy, tokens: -(costs[i] as number) }));
     await this.#adjust(adjustments.filter(({ tokens }) => tokens < 0));
+  }
+
+  block(key: string, duration: Duration): Promise<void> {
+    return quietly(this.#block(key, duration));
+  }
+
+  async #block(key: string, duration: Duration): Promise<void> {
+    const { set } = this.#laneOf(key);
+    const us = durationUs(duration, "duration", 0, LONGEST_BLOCK_MS);
+    const reply = await this.#inTime(this.#store.block(addressesOf(key, set.policies), us));
+    const states = statesOf(reply);
+    const lane = this.#laneOf(key);
+    if (lane.set !== set) return;
+    this.#degraded.noteStates(lane, states, reply.nowUs);
+    lane.denial = undefined;
+    // A store in this process is asked each time.
+    if (us === 0 || this.#store.takeNow !== undefined) return;
+    lane.denial = new Denial(set, states, reply.nowUs, this.#options.clock.monotonicMs(), 0);
+    this.#lanes.keep(lane);
+    this.#client.giveBackIfBlocked(lane);
   }
 
   reset(key: string): Promise<void> {
@@ -338,49 +368,22 @@ export class SharedRateLimiter implements RateLimiter {
   }
 }
 
-/** @throws TypeError | RangeError for options that say nothing, so that a misspelt cost is not taken for 1. */
-function costsOf(options: ConsumeOptions | undefined, lane: Lane): readonly number[] {
-  if (options === undefined) return lane.set.unitCosts;
-  checkOptions(options);
-  return "cost" in options ? resolveCosts(options.cost as Cost, lane.set) : lane.set.unitCosts;
-}
-
-function checkOptions(options: ConsumeOptions): void {
-  if (typeof options !== "object" || options === null)
-    throw invalidArgument("options", "an object such as { cost: 5 }", options);
-  for (const name in options)
-    if (name !== "cost" && name !== "signal") throw invalidArgument("options", "cost and signal only", name);
-  const { signal } = options;
-  if (signal !== undefined && typeof signal?.throwIfAborted !== "function")
-    throw invalidArgument("signal", "an AbortSignal", signal);
-  signal?.throwIfAborted();
-}
-
-/** The signal of a request that is about several keys: the costs are those of its parts. */
-function signalOf(options: ConsumeOptions | undefined): AbortSignal | undefined {
-  if (options === undefined) return undefined;
-  if (typeof options === "object" && options !== null && "cost" in options)
-    throw invalidArgument("options", "without a cost, since each part has its own", options.cost);
-  checkOptions(options);
-  return options.signal;
-}
-
-function requireKey(key: unknown): asserts key is string {
-  if (typeof key !== "string") throw invalidKey("a string", key);
-  if (key.length < 1 || key.length > LONGEST_KEY) throw invalidKey(`1 to ${LONGEST_KEY} characters long`, key);
-}
-
 function addressesOf(key: string, policies: readonly Policy[]): BucketAddress[] {
   return policies.map((policy) => ({ key, policy }));
 }
 
 /** @throws SpillwayError when a bucket could not be read. */
-function statusesOf(policies: readonly Policy[], costs: readonly number[], reply: PeekReply): PolicyStatus[] {
-  return policies.map((policy, i) => {
-    const reading = reply.buckets[i];
-    if (reading?.kind !== "state") throw reading?.error ?? new SpillwayError("ERR_SPILLWAY_STORE_REPLY", "No reading.");
-    return statusOf(policy, reading.state, costs[i] as number, reply.nowUs);
+function statesOf({ buckets }: PeekReply): BucketState[] {
+  return buckets.map((reading) => {
+    if (reading.kind !== "state") throw reading.error;
+    return reading.state;
   });
+}
+
+/** @throws SpillwayError when a bucket could not be read. */
+function statusesOf(policies: readonly Policy[], costs: readonly number[], reply: PeekReply): PolicyStatus[] {
+  const states = statesOf(reply);
+  return policies.map((policy, i) => statusOf(policy, states[i] as BucketState, costs[i] as number, reply.nowUs));
 }
 
 /** A promise that rejects for those who look, and never as an unhandled rejection. */

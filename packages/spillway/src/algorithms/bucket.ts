@@ -1,3 +1,4 @@
+import { advanceBlock, type Blockable } from "./block.ts";
 import { type FixedWindowShape, type FixedWindowState, fixedWindow } from "./fixed-window.ts";
 import {
   type SlidingWindowCounterShape,
@@ -10,7 +11,8 @@ import { type TokenBucketShape, type TokenBucketState, tokenBucket } from "./tok
 /** A policy's way of counting, as integers. */
 export type BucketShape = TokenBucketShape | FixedWindowShape | SlidingWindowCounterShape | SlidingWindowLogShape;
 /** What a store keeps for one policy and one key. */
-export type BucketState = TokenBucketState | FixedWindowState | SlidingWindowCounterState | SlidingWindowLogState;
+export type BucketState = Blockable &
+  (TokenBucketState | FixedWindowState | SlidingWindowCounterState | SlidingWindowLogState);
 /** The name of a way of counting, as policies and store keys spell it. */
 export type AlgorithmName = BucketShape["kind"];
 
@@ -36,13 +38,31 @@ export function algorithmOf(shape: BucketShape): Algorithm<BucketShape, BucketSt
 
 /** A copy of a bucket that shares nothing with the original. */
 export function copyOf(state: BucketState): BucketState {
-  return ALGORITHMS[state.kind].copy(state);
+  return alike(state, ALGORITHMS[state.kind].copy(state));
 }
 
 /** What a reply tells of a bucket to callers who were refused `costs`: it shares nothing with the original. */
 export function summaryOf(state: BucketState, shape: BucketShape, costs: readonly number[]): BucketState {
   const algorithm = ALGORITHMS[state.kind];
-  return algorithm.summary?.(state, shape, costs) ?? algorithm.copy(state);
+  return alike(state, algorithm.summary?.(state, shape, costs) ?? algorithm.copy(state));
+}
+
+/** A copy, blocked as its original is. */
+function alike(state: BucketState, copy: BucketState): BucketState {
+  if (state.block !== undefined) copy.block = { ...state.block };
+  return copy;
+}
+
+/** Brings a bucket and its block to `nowUs`. */
+export function advance(state: BucketState, shape: BucketShape, nowUs: number): void {
+  ALGORITHMS[state.kind].advance(state, shape, nowUs);
+  advanceBlock(state, nowUs);
+}
+
+/** As if nobody had used or blocked the bucket, but for tokens that are out on lease. */
+export function reset(state: BucketState, shape: BucketShape): void {
+  ALGORITHMS[state.kind].reset(state, shape);
+  delete state.block;
 }
 
 /**

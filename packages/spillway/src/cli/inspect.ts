@@ -115,8 +115,9 @@ function storedLines(found: readonly Found[]): string[] {
     bucket === undefined ? "not ours" : String(bucket.onLease),
     bucket === undefined ? "" : new Date(bucket.writtenMs).toISOString(),
     expiresMs < 0 ? "no expiry" : showMs(expiresMs),
+    blockText(bucket?.blockedForMs),
   ]);
-  return renderRows(["stored as", "level", "used", "on lease", "written", "expires in"], rows);
+  return renderRows(["stored as", "level", "used", "on lease", "written", "expires in", "blocked for"], rows);
 }
 
 function usedText(bucket: StoredBucket | undefined): string {
@@ -133,6 +134,11 @@ function statusLines(statuses: readonly PolicyStatus[]): string[] {
     String(status.remaining),
     showMs(status.retryAfterMs),
     showMs(status.resetAfterMs),
+    blockText(status.blockedForMs),
   ]);
-  return ["", ...renderRows(["policy", "limit", "period", "remaining", "wait for 1", "full in"], rows)];
+  return ["", ...renderRows(["policy", "limit", "period", "remaining", "wait for 1", "full in", "blocked for"], rows)];
+}
+
+function blockText(ms = 0): string {
+  return ms > 0 ? showMs(ms) : "";
 }

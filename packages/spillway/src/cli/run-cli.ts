@@ -32,8 +32,8 @@ const EXIT_USAGE = 2;
 
 const USAGE = `npx spillway <command> [options]
 
-  inspect KEY   how the buckets of a key stand: level, tokens on lease, waits
-  reset KEY     makes a key as if unused
+  inspect KEY   how the buckets of a key stand: level, tokens on lease, waits, block
+  reset KEY     makes a key as if unused, and ends its block
   doctor        looks at the server: version, rights, eviction, persistence, clock, scripts, slots, round trip
 
   --url URL         redis:// or rediss://; defaults to REDIS_URL, then redis://127.0.0.1:6379

@@ -12,7 +12,12 @@ export interface StoredBucket {
   readonly onLease: number;
   /** When the bucket was last brought up to date, its window began, or a log's newest token was taken, in ms since 1970. */
   readonly writtenMs: number;
+  /** How much longer the bucket is blocked; 0 without a block. */
+  readonly blockedForMs: number;
 }
+
+const BLOCKED = 9;
+const BLOCK_HEAD = 17;
 
 const TOKEN_BUCKET = 1;
 const LEASED_TOKEN_BUCKET = 2;
@@ -23,9 +28,15 @@ const LOG_HEAD = 37;
 
 /** Reads a value as the scripts write it (see `lua/README.md`); `undefined` for any other. */
 export function readStoredBucket(name: string, value: Buffer, nowMs: number): StoredBucket | undefined {
+  if (value[0] !== BLOCKED || value.length <= BLOCK_HEAD) return readCounted(name, value, nowMs);
+  const behind = readCounted(name, value.subarray(BLOCK_HEAD), nowMs);
+  return behind && { ...behind, blockedForMs: Math.max(0, value.readDoubleLE(9) / 1000 - nowMs) };
+}
+
+function readCounted(name: string, value: Buffer, nowMs: number): StoredBucket | undefined {
   const [policy = "", algorithm = ""] = name.split(":").slice(-2);
   const number = (index: number): number => value.readDoubleLE(1 + 8 * index);
-  const common = { policy, algorithm, usedBefore: undefined };
+  const common = { policy, algorithm, usedBefore: undefined, blockedForMs: 0 };
   const window = { ...common, level: undefined, onLease: 0 };
   if (value[0] === FIXED_WINDOW && value.length === 17)
     return { ...window, used: number(1), writtenMs: number(0) / 1000 };

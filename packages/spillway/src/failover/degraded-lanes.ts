@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { BucketState } from "../algorithms/bucket.ts";
 import type { Clock } from "../clock.ts";
 import type { Decision } from "../decision.ts";
 import type { Lane } from "../lease/lane.ts";
@@ -9,6 +10,7 @@ import type { PolicySet } from "../policy-set.ts";
 import type { Counters } from "../stats.ts";
 import type { Store } from "../stores/store.ts";
 import { Backstop, type BackstopBucket, type BackstopStart } from "./backstop.ts";
+import { BlockedKeys } from "./blocked-keys.ts";
 import { CommonReturn } from "./common-return.ts";
 import { leaseStandsMs } from "./lease-stands.ts";
 import type { NodeGuards } from "./node-guards.ts";
@@ -50,6 +52,7 @@ export class DegradedLanes implements ShareUser {
   readonly #returns: CommonReturn;
   /** By policy and key. */
   readonly #buckets: LRUCache<string, BackstopBucket>;
+  readonly #blocked: BlockedKeys;
   #age = 0;
 
   constructor(options: DegradedLanesOptions) {
@@ -61,6 +64,7 @@ export class DegradedLanes implements ShareUser {
     this.#repayments = new Repayments(store, clock);
     this.#returns = new CommonReturn(clock, deadlineMs, (node) => this.#letGo(node));
     this.#buckets = new LRUCache({ max: maxKeys, dispose: () => this.#age++ });
+    this.#blocked = new BlockedKeys(maxKeys);
     this.#shares.join(this);
   }
 
@@ -94,10 +98,12 @@ export class DegradedLanes implements ShareUser {
     return this.#options.guards.isWhole ? "ready" : "away";
   }
 
-  /** A decision without the store: by this process's share, or as the policies say. */
+  /** A decision without the store: no where the key is known to be blocked, else by this process's share, or as the policies say. */
   decide(lane: Lane, costs: readonly number[]): Decision {
     const { clock } = this.#options;
     const nowMs = clock.monotonicMs();
+    const blocked = this.#blocked.refuse(lane, costs, nowMs);
+    if (blocked !== undefined) return blocked;
     const awaySinceMs = this.#awaySinceMs(lane.keyOf(0), nowMs);
     const { buckets } = this.#backstopOf(lane, awaySinceMs, nowMs);
     lane.decidedMs = nowMs;
@@ -184,8 +190,14 @@ export class DegradedLanes implements ShareUser {
     this.#repayments.send();
   }
 
+  /** Takes over whether the buckets of a lane are blocked: that holds while the store cannot be asked. */
+  noteStates(lane: Lane, states: readonly BucketState[], storeUs: number): void {
+    this.#blocked.note(lane, states, storeUs, this.#options.clock.monotonicMs());
+  }
+
   /** The key of a lane is as if unused. */
   forget(lane: Lane): void {
+    this.#blocked.forget(lane);
     lane.decidedMs = Number.NEGATIVE_INFINITY;
     for (const [i, { name }] of lane.set.policies.entries()) this.#buckets.delete(idOf(name, lane.keyOf(i)));
   }

@@ -1,5 +1,6 @@
+import { blockedUs } from "../algorithms/block.ts";
 import { algorithmOf, type BucketState } from "../algorithms/bucket.ts";
-import { refused } from "../decide.ts";
+import { blockedStatus, refused } from "../decide.ts";
 import type { PolicyStatus, RefusedDecision } from "../decision.ts";
 import type { Policy } from "../policy.ts";
 import type { PolicySet } from "../policy-set.ts";
@@ -15,9 +16,11 @@ export const LONGEST_TRUST_MS = 1000;
  * tokens, so a cost that had to wait then cannot fit earlier than the wait that was told. Cheaper costs are not refused by it.
  */
 export class Denial {
+  /** Whether the key is blocked: then it refuses every cost, and nothing is spent that is on lease. */
+  readonly isBlocked: boolean;
+  readonly storeUs: number;
   readonly #set: PolicySet;
   readonly #states: readonly BucketState[];
-  readonly #storeUs: number;
   readonly #seenMs: number;
   readonly #leastWaitMs: number;
 
@@ -29,7 +32,8 @@ export class Denial {
   constructor(set: PolicySet, states: readonly BucketState[], storeUs: number, seenMs: number, leastWaitMs: number) {
     this.#set = set;
     this.#states = states;
-    this.#storeUs = storeUs;
+    this.storeUs = storeUs;
+    this.isBlocked = states.some(({ block }) => block !== undefined);
     this.#seenMs = seenMs;
     this.#leastWaitMs = leastWaitMs;
   }
@@ -43,6 +47,7 @@ export class Denial {
   refuse(key: string, costs: readonly number[], nowMs: number): RefusedDecision | undefined {
     const elapsedUs = this.#elapsedUs(nowMs);
     if (elapsedUs < 0 || elapsedUs >= LONGEST_TRUST_MS * 1000) return undefined;
+    if (this.#isBlockedAfter(elapsedUs)) return refused(key, costs, this.statuses(costs, nowMs), "denial-cache");
     let refuses = false;
     for (let i = 0; i < costs.length; i++) {
       if (this.#waitUs(i, costs[i] as number) <= elapsedUs) continue;
@@ -59,6 +64,10 @@ export class Denial {
     return this.#set.policies.map((policy, i) => this.#statusOf(policy, i, costs[i] as number, elapsedUs));
   }
 
+  #isBlockedAfter(elapsedUs: number): boolean {
+    return this.isBlocked && this.#states.some((state) => blockedUs(state, this.storeUs) > elapsedUs);
+  }
+
   /** In whole microseconds: else a caller that comes back when it was told would still find the rest of a float to wait. */
   #elapsedUs(nowMs: number): number {
     return Math.round((nowMs - this.#seenMs) * 1000);
@@ -66,7 +75,7 @@ export class Denial {
 
   #waitUs(index: number, cost: number): number {
     const { shape } = this.#set.policies[index] as Policy;
-    const waitUs = algorithmOf(shape).waitUs(this.#states[index] as BucketState, shape, cost, this.#storeUs);
+    const waitUs = algorithmOf(shape).waitUs(this.#states[index] as BucketState, shape, cost, this.storeUs);
     return cost > 0 ? Math.max(waitUs, this.#leastWaitMs * 1000) : 0;
   }
 
@@ -85,9 +94,9 @@ export class Denial {
     const algorithm = algorithmOf(shape);
     const state = this.#states[index] as BucketState;
     const left = (tokens: number): number =>
-      Math.max(0, algorithm.waitUs(state, shape, tokens, this.#storeUs) - elapsedUs) / 1000;
+      Math.max(0, algorithm.waitUs(state, shape, tokens, this.storeUs) - elapsedUs) / 1000;
     const remaining = algorithm.remaining(state, shape);
-    return {
+    const status: PolicyStatus = {
       policy: name,
       limit,
       periodMs,
@@ -96,5 +105,7 @@ export class Denial {
       resetAfterMs: left(capacity),
       retryAfterMs: Math.max(0, this.#waitUs(index, cost) - elapsedUs) / 1000,
     };
+    const leftUs = blockedUs(state, this.storeUs) - elapsedUs;
+    return leftUs > 0 ? blockedStatus(status, leftUs / 1000) : status;
   }
 }

@@ -1,3 +1,4 @@
+import type { BucketState } from "../algorithms/bucket.ts";
 import type { Clock, Timer } from "../clock.ts";
 import type { Decision } from "../decision.ts";
 import type { SpillwayError } from "../errors.ts";
@@ -35,6 +36,8 @@ export interface LeaseClientOptions {
   decideLocally(lane: Lane, costs: readonly number[]): Decision | undefined;
   onBucketFault(error: SpillwayError): void;
   onAnswered(lane: Lane): void;
+  /** How the store said that the buckets of a lane stand, at `storeUs` on its clock. */
+  onStates(lane: Lane, states: readonly BucketState[], storeUs: number): void;
 }
 
 /** Lanes of one node that want a call. */
@@ -224,6 +227,7 @@ export class LeaseClient {
     for (const lane of storeCall.lanes) {
       lane.inFlight = false;
       if (lane.waiting.length > 0) this.#serveWaiting(lane);
+      this.giveBackIfBlocked(lane);
       if (lane.waiting.length > 0 || lane.errand !== undefined) this.#post(lane);
       else if (lane.lease?.isUnsettled !== true) this.#options.lanes.leave(lane);
     }
@@ -231,6 +235,11 @@ export class LeaseClient {
     this.#watch(storeCall.lanes);
     if (this.#arrivals.oldest() === undefined) this.#stopDeadline();
     this.#scheduleFlush();
+  }
+
+  /** What is held of a key that is blocked goes back at once: it must not be spent. */
+  giveBackIfBlocked(lane: Lane): void {
+    if (lane.denial?.isBlocked === true && lane.lease?.isUnsettled === true && !lane.inFlight) this.run(lane, "settle");
   }
 
   #serveWaiting(lane: Lane): void {
@@ -247,7 +256,7 @@ export class LeaseClient {
   }
 
   #contextOf(roundTripMs: number): SettleContext {
-    const { deadlineMs, onBucketFault, onAnswered } = this.#options;
+    const { deadlineMs, onBucketFault, onAnswered, onStates } = this.#options;
     const now = this.#now();
     return {
       now,
@@ -256,6 +265,7 @@ export class LeaseClient {
       fallBack: this.#fallBack,
       onBucketFault,
       onAnswered,
+      onStates,
     };
   }
 

@@ -60,6 +60,7 @@ function bench(policies: PolicyOptions | PolicyOptions[] = BUCKET, leases = true
         fallBack: (caller) => caller.settle("fallback" as never),
         onBucketFault: () => {},
         onAnswered: () => {},
+        onStates: () => {},
         ...context,
       });
     },

@@ -33,6 +33,8 @@ export interface SettleContext {
   onBucketFault(error: SpillwayError): void;
   /** The store has decided for a key again. */
   onAnswered(lane: Lane): void;
+  /** How the store said that the buckets of a lane stand, at `storeUs` on its clock. */
+  onStates(lane: Lane, states: readonly BucketState[], storeUs: number): void;
 }
 
 /** Callers of one key that travel in one call, and runs in one call: the others take the next. Redis serves nobody else meanwhile. */
@@ -199,8 +201,13 @@ function settlePart(
   for (let r = 0; r < runs.length; r++)
     if ((reply.served[firstRun + r] as number) < (runs[r] as readonly Caller[]).length) anyRefused = true;
   const holdMs = holdOf(part, reply);
-  const refusal = anyRefused || holdMs > 0 ? denialOf(part, states, holdMs, reply, context) : undefined;
-  lane.denial = refusal;
+  const isBlocked = states.some(({ block }) => block !== undefined);
+  const refusal = anyRefused || isBlocked || holdMs > 0 ? denialOf(part, states, holdMs, reply, context) : undefined;
+  // A block that came after this call was served stands.
+  if (lane.denial?.isBlocked !== true || lane.denial.storeUs <= reply.nowUs) {
+    context.onStates(lane, states, reply.nowUs);
+    lane.denial = refusal;
+  }
   for (let r = runs.length - 1; r >= 0; r--) {
     const callers = runs[r] as readonly Caller[];
     const served = reply.served[firstRun + r] as number;

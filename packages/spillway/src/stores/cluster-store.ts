@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import { SpillwayError } from "../errors.ts";
 import { requireObject, requireWhole } from "../options.ts";
-import { encodeAddresses, encodeAdjustments, encodeBeat, encodeTake } from "./cluster/call-encoding.ts";
+import { encodeAddresses, encodeAdjustments, encodeBeat, encodeBlock, encodeTake } from "./cluster/call-encoding.ts";
 import { type Served, servedHere } from "./cluster/primary-server.ts";
 import { reviveAllotment, revivePeekReply, reviveTakeReply } from "./cluster/reply-encoding.ts";
 import { WorkerChannel } from "./cluster/worker-channel.ts";
@@ -72,6 +72,10 @@ export class WorkerStore implements Store {
     return revivePeekReply(await this.#call("adjust", encodeAdjustments(adjustments)), adjustments);
   }
 
+  async block(addresses: readonly BucketAddress[], durationUs: number): Promise<PeekReply> {
+    return revivePeekReply(await this.#call("block", encodeBlock(addresses, durationUs)), addresses);
+  }
+
   async reset(addresses: readonly BucketAddress[]): Promise<void> {
     await this.#call("reset", encodeAddresses(addresses));
   }
@@ -126,6 +130,10 @@ class PrimaryStore implements Store {
 
   async adjust(adjustments: readonly Adjustment[]): Promise<PeekReply> {
     return this.#open().adjust(adjustments);
+  }
+
+  async block(addresses: readonly BucketAddress[], durationUs: number): Promise<PeekReply> {
+    return this.#open().block(addresses, durationUs);
   }
 
   async reset(addresses: readonly BucketAddress[]): Promise<void> {

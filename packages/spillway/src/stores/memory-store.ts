@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
-import { algorithmOf, type BucketState, copyOf, summaryOf } from "../algorithms/bucket.ts";
+import { block } from "../algorithms/block.ts";
+import { advance, algorithmOf, type BucketState, copyOf, reset, summaryOf } from "../algorithms/bucket.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { requireObject, requireWhole } from "../options.ts";
 import type { Policy } from "../policy.ts";
@@ -72,10 +73,9 @@ class InMemoryStore implements MemoryStore {
   async peek(addresses: readonly BucketAddress[]): Promise<PeekReply> {
     const nowUs = this.#nowUs();
     const buckets = addresses.map(({ key, policy: { shape }, policy }): BucketReading => {
-      const algorithm = algorithmOf(shape);
       const kept = this.#tableOf(policy).peek(key);
-      const state = kept === undefined ? algorithm.open(shape, nowUs) : copyOf(kept);
-      algorithm.advance(state, shape, nowUs);
+      const state = kept === undefined ? algorithmOf(shape).open(shape, nowUs) : copyOf(kept);
+      advance(state, shape, nowUs);
       return { kind: "state", state, lease: undefined };
     });
     return { nowUs, buckets };
@@ -91,11 +91,21 @@ class InMemoryStore implements MemoryStore {
     return { nowUs, buckets };
   }
 
+  async block(addresses: readonly BucketAddress[], durationUs: number): Promise<PeekReply> {
+    const nowUs = this.#nowUs();
+    const buckets = addresses.map((address): BucketReading => {
+      const { state, shape } = this.#open(address, nowUs);
+      block(state, durationUs, nowUs);
+      return { kind: "state", state: summaryOf(state, shape, []), lease: undefined };
+    });
+    return { nowUs, buckets };
+  }
+
   async reset(addresses: readonly BucketAddress[]): Promise<void> {
     const nowUs = this.#nowUs();
     for (const address of addresses) {
       const { state, shape } = this.#open(address, nowUs);
-      algorithmOf(shape).reset(state, shape);
+      reset(state, shape);
     }
   }
 
@@ -108,15 +118,14 @@ class InMemoryStore implements MemoryStore {
     nowUs: number,
   ): OpenBucket & { readonly state: BucketState } {
     const { shape } = policy;
-    const algorithm = algorithmOf(shape);
     const table = this.#tableOf(policy);
     let state = table.get(key);
     if (state === undefined) {
-      state = algorithm.open(shape, nowUs);
+      state = algorithmOf(shape).open(shape, nowUs);
       table.set(key, state);
     }
     const quietUs = state.kind === "token-bucket" ? Math.max(0, nowUs - state.timeUs) : 0;
-    algorithm.advance(state, shape, nowUs);
+    advance(state, shape, nowUs);
     return { state, shape, report, quietUs };
   }
 

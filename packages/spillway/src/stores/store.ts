@@ -148,7 +148,12 @@ export interface Store {
   peek(addresses: readonly BucketAddress[]): Promise<PeekReply>;
   /** Refunds and penalties, atomically. All addresses are of one group. */
   adjust(adjustments: readonly Adjustment[]): Promise<PeekReply>;
-  /** Makes buckets as if unused, but for tokens out on lease; heals unreadable ones. All addresses are of one group. */
+  /**
+   * Lets nobody be served from buckets for `durationUs` from now on, whatever the cost and whatever they hold, and leases
+   * nothing of them. It takes the place of a block that there is; 0 ends one. All addresses are of one group.
+   */
+  block(addresses: readonly BucketAddress[], durationUs: number): Promise<PeekReply>;
+  /** Makes buckets as if unused and not blocked, but for tokens out on lease; heals unreadable ones. All addresses are of one group. */
   reset(addresses: readonly BucketAddress[]): Promise<void>;
   /**
    * Says that a process is at work, and what it may use of each limit while the store is away. What is offered to all of them

@@ -105,7 +105,7 @@ function fits(
   { bucket, cost }: Charge,
 ): boolean {
   const { state, shape } = buckets[bucket] as OpenBucket;
-  if (state === undefined || !algorithmOf(shape).fits(state, shape, cost)) return false;
+  if (state === undefined || state.block !== undefined || !algorithmOf(shape).fits(state, shape, cost)) return false;
   if (budgets === undefined || cost === 0) return true;
   const { left, asked } = budgets[bucket] as Budget;
   return !asked || cost <= left;
@@ -122,7 +122,7 @@ function grant({ state, shape, report }: OpenBucket, budget: Budget, nowUs: numb
   const { contended, share, refused } = budget;
   const level = state.level / shape.unitsPerToken;
   const most = contended ? Math.min(budget.left, level) : (share * level) / 2;
-  const tokens = refused ? 0 : Math.max(0, Math.min(report.wish, Math.floor(most)));
+  const tokens = refused || state.block !== undefined ? 0 : Math.max(0, Math.min(report.wish, Math.floor(most)));
   const id = tokens > 0 ? grantLease(state, shape, tokens, report.lifeUs, nowUs) : 0;
   return { id, tokens, contended };
 }

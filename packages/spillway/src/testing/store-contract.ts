@@ -1,6 +1,7 @@
 import type { BucketAddress, Store } from "../stores/store.ts";
 import { adjustCases } from "./contract/adjust-cases.ts";
 import { askCases } from "./contract/ask-cases.ts";
+import { blockCases } from "./contract/block-cases.ts";
 import { bucketCases } from "./contract/bucket-cases.ts";
 import type { ContractCase } from "./contract/contract-case.ts";
 import { faultCases } from "./contract/fault-cases.ts";
@@ -53,6 +54,7 @@ export function storeContract({ describe, it }: ContractRunner, options: StoreCo
     asks: askCases,
     windows: windowCases,
     "refunds, penalties and resets": adjustCases,
+    blocks: blockCases,
     leases: leaseCases,
     shares: shareCases,
     faults: faultCases,

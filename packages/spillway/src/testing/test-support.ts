@@ -57,6 +57,7 @@ export class DistantStore implements Store {
 
   peek: Store["peek"] = (addresses) => (this.holds ? new Promise(() => {}) : this.#memory.peek(addresses));
   adjust: Store["adjust"] = (adjustments) => this.#memory.adjust(adjustments);
+  block: Store["block"] = (addresses, durationUs) => this.#memory.block(addresses, durationUs);
   reset: Store["reset"] = (addresses) => this.#memory.reset(addresses);
   close: Store["close"] = async () => {};
 }

@@ -30,6 +30,11 @@ export function encodeAdjustments(adjustments: readonly Adjustment[]): WireBucke
   return encodeBuckets(adjustments, ({ tokens }) => [tokens]);
 }
 
+/** The arguments of `block`: then for how long. */
+export function encodeBlock(addresses: readonly BucketAddress[], durationUs: number): readonly unknown[] {
+  return [...encodeAddresses(addresses), durationUs];
+}
+
 function encodeBuckets<B extends BucketAddress>(
   buckets: readonly B[],
   numbersOf: (bucket: B) => number[],
@@ -98,6 +103,12 @@ export function reviveAdjustments(args: unknown): Adjustment[] {
     const [tokens] = readList(numbers, "the numbers of an adjustment", 1);
     return { tokens: readWhole(tokens, "an adjustment", -Number.MAX_SAFE_INTEGER) };
   });
+}
+
+/** @throws SpillwayError as {@link reviveTake}. */
+export function reviveBlock(args: unknown): { readonly addresses: BucketAddress[]; readonly durationUs: number } {
+  const [policies, buckets, durationUs] = readList(args, "a block", 3);
+  return { addresses: reviveAddresses([policies, buckets]), durationUs: readWhole(durationUs, "a duration", 0) };
 }
 
 /** The arguments of `allotShares`. */

@@ -4,7 +4,7 @@ import { isSpillwayError, SpillwayError, show } from "../../errors.ts";
 import { type MemoryStore, type MemoryStoreOptions, memoryStore } from "../memory-store.ts";
 import { ShareLedger } from "../share-ledger.ts";
 import type { Allotment, Beat } from "../store.ts";
-import { reviveAddresses, reviveAdjustments, reviveBeat, reviveTake } from "./call-encoding.ts";
+import { reviveAddresses, reviveAdjustments, reviveBeat, reviveBlock, reviveTake } from "./call-encoding.ts";
 import {
   type CallMessage,
   errorMessage,
@@ -102,6 +102,10 @@ async function perform({ store, allotShares }: Served, method: string, args: unk
     case "adjust": {
       const adjustments = reviveAdjustments(args);
       return encodePeekReply(await store.adjust(adjustments), adjustments);
+    }
+    case "block": {
+      const { addresses, durationUs } = reviveBlock(args);
+      return encodePeekReply(await store.block(addresses, durationUs), addresses);
     }
     case "reset":
       await store.reset(reviveAddresses(args));

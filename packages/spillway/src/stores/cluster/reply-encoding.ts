@@ -6,11 +6,14 @@ import { WHOLE } from "../share-ledger.ts";
 import type { Allotment, BucketAddress, BucketReading, LeaseGrant, PeekReply, TakeCall, TakeReply } from "../store.ts";
 import { readList, readNumber, readText, readWhole, strange } from "./wire-reading.ts";
 
-/** A bucket's state as numbers, then its lease if it has one; or the code and the message of its fault. */
+/**
+ * A bucket's state as numbers, then its lease if it has one (an empty one where only a block follows), then the end of its
+ * block if it is blocked; or the code and the message of its fault.
+ */
 export type WireReading =
-  | readonly [state: readonly number[], lease?: readonly number[]]
+  | readonly [state: readonly number[], lease?: readonly number[], blockedUntilUs?: number]
   | readonly [code: string, message: string];
-/** A reply of `peek` and `adjust`. */
+/** A reply of `peek`, `adjust` and `block`. */
 export type WirePeekReply = readonly [nowUs: number, buckets: readonly WireReading[]];
 /** A reply of `take`. */
 export type WireTakeReply = readonly [...WirePeekReply, served: readonly number[]];
@@ -34,10 +37,15 @@ function encodeReading(
   if (reading.kind === "fault") return [reading.error.code, reading.error.message];
   const { shape } = (address as BucketAddress).policy;
   const state = encodeState(algorithmOf(shape).summary?.(reading.state, shape, costs) ?? reading.state);
-  if (reading.lease === undefined) return [state];
+  const { block } = reading.state;
+  if (reading.lease === undefined) return block === undefined ? [state] : [state, NO_LEASE, block.untilUs];
   const { id, tokens, contended } = reading.lease;
-  return [state, [id, tokens, contended ? 1 : 0]];
+  const lease = [id, tokens, contended ? 1 : 0];
+  return block === undefined ? [state, lease] : [state, lease, block.untilUs];
 }
+
+/** Where a lease would be, in front of a block. */
+const NO_LEASE: readonly number[] = [];
 
 function encodeState(state: BucketState): number[] {
   switch (state.kind) {
@@ -92,13 +100,13 @@ export function revivePeekReply(wire: unknown, addresses: readonly BucketAddress
 }
 
 function reviveReading(wire: unknown, shape: BucketShape, nowUs: number): BucketReading {
-  const [first, second] = readList(wire, "a reading");
+  const [first, second, untilUs] = readList(wire, "a reading");
   if (typeof first === "string") return { kind: "fault", error: reviveError(first, second) };
-  return {
-    kind: "state",
-    state: reviveState(shape, first, nowUs),
-    lease: second === undefined ? undefined : reviveLease(second),
-  };
+  const state = reviveState(shape, first, nowUs);
+  if (untilUs !== undefined)
+    state.block = { fromUs: nowUs, untilUs: readWhole(untilUs, "the end of a block", nowUs + 1) };
+  const isLeased = second !== undefined && (second as readonly unknown[]).length !== 0;
+  return { kind: "state", state, lease: isLeased ? reviveLease(second) : undefined };
 }
 
 function reviveState(shape: BucketShape, wire: unknown, nowUs: number): BucketState {

@@ -6,8 +6,8 @@ import type { Script, ScriptClient } from "./clients/client.ts";
 import { bucketKeys, keyTag, sharesKey } from "./key-layout.ts";
 import { keySlot } from "./key-slot.ts";
 import { decodeAllotment, decodePeek, decodeTake } from "./reply-decoding.ts";
-import { adjust, allotShares, peek, reset, take } from "./scripts/generated.ts";
-import { encodeAddresses, encodeAdjustments, encodeBeat, encodeTake } from "./take-encoding.ts";
+import { adjust, allotShares, block, peek, reset, take } from "./scripts/generated.ts";
+import { encodeAddresses, encodeAdjustments, encodeBeat, encodeBlock, encodeTake } from "./take-encoding.ts";
 
 export interface RedisStoreOptions {
   /** Opens every key of this store: 1 to 100 characters without braces. Defaults to `"spillway"`. */
@@ -82,6 +82,10 @@ class RedisStore implements Store {
 
   adjust(adjustments: readonly Adjustment[]): Promise<PeekReply> {
     return this.#read(adjust, adjustments, encodeAdjustments(adjustments));
+  }
+
+  block(addresses: readonly BucketAddress[], durationUs: number): Promise<PeekReply> {
+    return this.#read(block, addresses, encodeBlock(addresses, durationUs));
   }
 
   async reset(addresses: readonly BucketAddress[]): Promise<void> {

@@ -112,6 +112,8 @@ function instant(reader: ReplyReader): number {
   return nowUs;
 }
 
+/** Stands in front of a bucket that is blocked, with the end of the block. */
+const BLOCKED = -2;
 /** Parts of a token bucket's flag. What stands for slots comes after flag and level, in this order. */
 const TIME = 1;
 const OLDER_ESCROW = 2;
@@ -125,13 +127,29 @@ const LEASED_TOKEN = 32;
 function reading(
   reader: ReplyReader,
   nowUs: number,
-  { name, shape }: Policy,
+  { name, shape }: Pick<Policy, "name" | "shape">,
   key: string,
   report?: LeaseReport,
+  blockedUntilUs?: number,
 ): BucketReading {
   const flag = reader.integer();
   const amount = reader.integer();
   if (flag === -1 && (amount === 1 || amount === 2)) return { kind: "fault", error: unreadable(key, amount) };
+  if (flag === BLOCKED && blockedUntilUs === undefined && amount > nowUs)
+    return reading(reader, nowUs, { name, shape }, key, report, amount);
+  const told = unblockedReading(reader, nowUs, { name, shape }, report, flag, amount);
+  if (blockedUntilUs !== undefined) told.state.block = { fromUs: nowUs, untilUs: blockedUntilUs };
+  return told;
+}
+
+function unblockedReading(
+  reader: ReplyReader,
+  nowUs: number,
+  { name, shape }: Pick<Policy, "name" | "shape">,
+  report: LeaseReport | undefined,
+  flag: number,
+  amount: number,
+): BucketReading & { readonly kind: "state" } {
   if (flag < 0 || flag > largestFlag(shape, report) || (shape.kind !== "token-bucket" && amount < 0))
     throw strange(`flag ${flag} with ${amount} for policy ${name}`);
   if (shape.kind !== "token-bucket")

@@ -154,6 +154,12 @@ export function encodeAddresses(addresses: readonly BucketAddress[]): string[] {
   return table.args(addresses.map(({ policy }) => table.numberOf(policy)));
 }
 
+/** The arguments of `lua/block.lua`. */
+export function encodeBlock(addresses: readonly BucketAddress[], durationUs: number): string[] {
+  const table = new PolicyTable();
+  return table.args([...addresses.map(({ policy }) => table.numberOf(policy)), durationUs]);
+}
+
 /** The arguments of `lua/adjust.lua`. */
 export function encodeAdjustments(adjustments: readonly Adjustment[]): string[] {
   const table = new PolicyTable();

@@ -8,10 +8,10 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
   readonly arity: Arity;
 }
 
-/** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. */
+/** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. A block stays. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "adjust",
-  sha1: "b7b28ff22c56f3e00c34d347c6ab626d31d46412",
+  sha1: "d4932e0e3f00480c92b13ea6250ce895a85bcfee",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -99,8 +99,20 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
+local function block_head(now_us, from_us, until_us, expiry_ms)
+  if not until_us then return '', expiry_ms end
+  return struct.pack('<Bdd', 9, from_us, until_us), max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)
+end
+local function write_value(key, value, expiry_ms, now_us, from_us, until_us)
+  if until_us then
+    local head
+    head, expiry_ms = block_head(now_us, from_us, until_us, expiry_ms)
+    value = table.concat({ head, value })
+  end
+  redis.call('SET', key, value, 'PX', expiry_ms)
+end
 local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
-  older_death_us, newer, newer_id, newer_death_us, demand)
+  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -111,7 +123,21 @@ local function write_token_bucket(key, now_us, units_per_token, level, time_us, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, escrow_us))
+  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
+end
+local BLOCK_HEAD = 17
+local function without_block(value, now_us)
+  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  value = string.sub(value, BLOCK_HEAD + 1)
+  if until_us <= now_us then return value end
+  return value, from_us, until_us
+end
+local function block_size(stored, value)
+  if not stored then return 0 end
+  return #stored - #value
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -157,7 +183,7 @@ local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
-  local at = LOG_HEAD + 8 * index
+  local at = log.at + 8 * index
   local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
   us = log.newest_us - (log.newest_us - low) % TIMES
   log.times[index], log.counts[index] = us, count
@@ -223,18 +249,19 @@ local function advance_log(key, log, now_us, period_us)
     end
   end
 end
-local function read_sliding_log(key, head, now_us, limit, period_us)
+local function read_sliding_log(key, head, now_us, limit, period_us, block_bytes)
   if not head then
-    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
-      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+    return { at = LOG_HEAD, from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
   end
   if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
   local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
     and newest_us <= LARGEST and from <= to) then return nil end
-  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  local log = { at = LOG_HEAD + block_bytes, from = from, to = to, length = to, base = base, newest_us = newest_us,
+    times = {}, counts = {} }
   if from < to then
-    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    local last = redis.call('GETRANGE', key, log.at + 8 * to - 8, log.at + 8 * to - 1)
     if #last ~= 8 then return nil end
     local low, count = struct.unpack('<I6I2', last)
     if low ~= newest_us % TIMES then return nil end
@@ -286,6 +313,9 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+    if type(value) == 'string' and string.byte(value) == 9 then
+      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
+    end
   else
     value = redis.pcall('GET', key)
   end
@@ -296,7 +326,7 @@ local function value_of(key, policy)
   if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
-local function read_window(key, value, now_us, policy)
+local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -306,7 +336,7 @@ local function read_window(key, value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(key, value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
 local function reply_window(reply, n, key, policy, window, costs)
@@ -316,12 +346,13 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used)
-  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
+local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
+  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
+  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
 end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
@@ -330,39 +361,40 @@ local function charge_sliding_log(key, log, now_us, tokens)
   set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
-local function write_sliding_log(key, now_us, log)
+local function write_sliding_log(key, now_us, log, from_us, until_us)
   local newest_us, live, more = now_us, log.length - log.from, ''
   if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
-  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
+  local block, expiry_ms = block_head(now_us, from_us, until_us, ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or #block ~= log.at - LOG_HEAD
   local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
     if log.to > log.from then
-      entries = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+      entries = redis.call('GETRANGE', key, log.at + 8 * log.from, log.at + 8 * log.to - 1)
     end
   end
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ block, head, entries, more }), 'PX', expiry_ms)
   else
+    if until_us then head = table.concat({ block, head }) end
     redis.call('SETRANGE', key, 0, head)
-    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
+    if more ~= '' then redis.call('SETRANGE', key, log.at + 8 * log.to, more) end
     redis.call('PEXPIRE', key, expiry_ms)
   end
 end
 local function charge_window(key, now_us, policy, window)
   if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
-local function write_window(key, now_us, policy, window)
+local function write_window(key, now_us, policy, window, from_us, until_us)
   if policy[1] == 'f' then
-    write_fixed_window(key, now_us, policy[3], window[3], window[4])
+    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
   elseif policy[1] == 'c' then
-    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
   else
-    write_sliding_log(key, now_us, window[3])
+    write_sliding_log(key, now_us, window[3], from_us, until_us)
   end
 end
 local function refund_sliding_log(key, log, tokens)
@@ -418,6 +450,11 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
@@ -431,20 +468,21 @@ for i = 1, #KEYS do
   local policy, tokens = policies[argv[slot]], argv[slot + 1]
   slot = slot + 2
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  if is_foreign(KEYS[i], values[i]) then
+  local value, from_us, until_us = without_block(values[i], now_us)
+  if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], values[i], now_us, policy)
+    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
     if window then
       adjust_window(KEYS[i], policy, now_us, window, tokens)
-      n = reply_window(reply, n, KEYS[i], policy, window)
-      write_window(KEYS[i], now_us, policy, window)
+      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
+      write_window(KEYS[i], now_us, policy, window, from_us, until_us)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
   else
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
-      read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
+      read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
       local moved = level + tokens * policy[2]
       if tokens > 0 then
@@ -453,8 +491,9 @@ for i = 1, #KEYS do
         level = math.max(moved, -policy[5] * policy[2])
       end
       write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
-        newer_id, newer_death_us, demand)
-      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
+        newer_id, newer_death_us, demand, from_us, until_us)
+      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+        newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
@@ -539,10 +578,471 @@ return { now_us, count, offered_share, offered_even, due, demand }
 `,
 };
 
+/** lua/block.lua: Blocks buckets, so that they serve nobody until then; in place of a block that there is already. What they hold goes on as without it. */
+export const block: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
+  name: "block",
+  sha1: "bf6aaa8baf6c5dcc96835212add9a988f81e5142",
+  arity: { head: 1, bucket: 2 },
+  text: `-- spillway: block
+local function server_time_us()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local floor, ceil, max = math.floor, math.ceil, math.max
+local LARGEST, FINITE = 9007199254740992, 1e300
+local function refilled(level, time_us, at_us, ceiling, units_per_tick, tick_us)
+  local ticks = floor((at_us - time_us) / tick_us)
+  level = level + units_per_tick * ticks
+  if level >= ceiling then return ceiling, at_us end
+  return level, time_us + ticks * tick_us
+end
+local function rescaled(level, from, to)
+  local tokens = floor(level / from)
+  local rest = (level - tokens * from) * to
+  local scaled = floor(rest / from)
+  if rest > 9007199254740991 then scaled = max(0, scaled - 1) end
+  return tokens * to + scaled
+end
+local min = math.min
+local function token_bucket_expiry_ms(full_us, level, escrow_us)
+  local us = full_us + escrow_us
+  if level < 0 then us = us + full_us end
+  return min(ceil(us / 1000) + 1, 3153600000000)
+end
+local function read_policies(argv)
+  local policies = {}
+  for i = 1, argv[1] do
+    local slot = 5 * i - 3
+    policies[i] = { argv[slot], argv[slot + 1], argv[slot + 2], argv[slot + 3], argv[slot + 4] }
+    if argv[slot] == 'l' then policies.has_log = true end
+  end
+  return policies, 2 + 5 * #policies
+end
+local function fault_of(value)
+  if value then return 2 end
+  return 1
+end
+local function is_foreign(key, value)
+  return not value and redis.call('EXISTS', key) == 1
+end
+local function read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)
+  local capacity = burst * units_per_token
+  local full_us = ceil(capacity / units_per_tick) * tick_us
+  if not value then return capacity, now_us, full_us, 0, 0, 0, 0, 0, 0, 0, 0 end
+  local level, time_us, scale, longest_us
+  local older, older_id, older_death_us, newer, newer_id, newer_death_us, demand = 0, 0, 0, 0, 0, 0, 0
+  local form
+  if #value == 33 then
+    form, level, time_us, scale, longest_us = struct.unpack('<Bdddd', value)
+    if form ~= 1 then return nil end
+  elseif #value == 89 then
+    form, level, time_us, scale, longest_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      struct.unpack('<Bddddddddddd', value)
+    if form ~= 2 then return nil end
+  else
+    return nil
+  end
+  if not (level >= -LARGEST and level <= LARGEST and time_us >= 0 and time_us <= LARGEST and scale >= 1
+    and scale <= LARGEST and longest_us >= 0 and longest_us <= FINITE) then return nil end
+  if form == 2 and not (older >= 0 and older <= LARGEST and older_id >= 0 and older_id <= LARGEST
+    and older_death_us >= -LARGEST and older_death_us <= LARGEST and newer >= 0 and newer <= LARGEST and newer_id >= 0
+    and newer_id <= LARGEST and newer_death_us >= -LARGEST and newer_death_us <= LARGEST and demand >= 0
+    and demand <= FINITE) then return nil end
+  if scale ~= units_per_token then level = rescaled(level, scale, units_per_token) end
+  if level < -capacity then level = -capacity end
+  if longest_us > full_us then full_us = longest_us end
+  local quiet_us = now_us - time_us
+  if quiet_us < 0 then
+    older_death_us, newer_death_us, time_us, quiet_us = older_death_us + quiet_us, newer_death_us + quiet_us, now_us, 0
+  end
+  if older > 0 and older_death_us <= now_us then
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, older_death_us, ceiling, units_per_tick, tick_us)
+    older = 0
+  end
+  if newer > 0 and newer_death_us <= now_us then
+    local ceiling = max(0, (burst - older - newer) * units_per_token)
+    level, time_us = refilled(level, time_us, newer_death_us, ceiling, units_per_tick, tick_us)
+    newer = 0
+  end
+  local ceiling = max(0, (burst - older - newer) * units_per_token)
+  level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
+  return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
+end
+local function block_head(now_us, from_us, until_us, expiry_ms)
+  if not until_us then return '', expiry_ms end
+  return struct.pack('<Bdd', 9, from_us, until_us), max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)
+end
+local function write_value(key, value, expiry_ms, now_us, from_us, until_us)
+  if until_us then
+    local head
+    head, expiry_ms = block_head(now_us, from_us, until_us, expiry_ms)
+    value = table.concat({ head, value })
+  end
+  redis.call('SET', key, value, 'PX', expiry_ms)
+end
+local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
+  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
+  local value
+  if newer_id == 0 and demand == 0 then
+    value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
+  else
+    value = struct.pack('<Bddddddddddd', 2, level, time_us, units_per_token, full_us, older, older_id, older_death_us,
+      newer, newer_id, newer_death_us, demand)
+  end
+  local escrow_us = 0
+  if older > 0 then escrow_us = older_death_us - now_us end
+  if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
+  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
+end
+local BLOCK_HEAD = 17
+local function without_block(value, now_us)
+  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  value = string.sub(value, BLOCK_HEAD + 1)
+  if until_us <= now_us then return value end
+  return value, from_us, until_us
+end
+local function block_size(stored, value)
+  if not stored then return 0 end
+  return #stored - #value
+end
+local function read_fixed_window(value, now_us, period_us, aligned)
+  local start_us = now_us
+  if aligned == 1 then start_us = now_us - now_us % period_us end
+  if not value then return start_us, 0 end
+  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
+  local stored_us, used = struct.unpack('<dd', value, 2)
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
+  if stored_us > now_us then return start_us, used end
+  if now_us - stored_us >= period_us then return start_us, 0 end
+  return stored_us, used
+end
+local function quotient_up(a, b, divisor)
+  local product = a * b
+  if product <= 9007199254740991 then return ceil(product / divisor) end
+  local quotient, rest = 0, 0
+  for bits = 42, 0, -7 do
+    local part = rest * 128 + floor(a / 2 ^ bits) % 128 * b
+    local whole = floor(part / divisor)
+    quotient, rest = quotient * 128 + whole, part - whole * divisor
+  end
+  if rest > 0 then return quotient + 1 end
+  return quotient
+end
+local function read_sliding_counter(value, now_us, period_us)
+  if not value then return now_us, 0, 0 end
+  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
+  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
+    and current <= 35184372088832) then return nil end
+  if start_us > now_us then start_us = now_us end
+  local windows = floor((now_us - start_us) / period_us)
+  if windows == 0 then return start_us, current, previous end
+  if windows == 1 then return start_us + period_us, 0, current end
+  return now_us, 0, 0
+end
+local function carried_over(start_us, previous, now_us, period_us)
+  if previous == 0 then return 0 end
+  return quotient_up(previous, start_us + period_us - now_us, period_us)
+end
+local LOG_HEAD, TIMES, COUNTS = 37, 281474976710656, 65536
+local function log_entry(key, log, index)
+  if index == log.to then return log.more_us, log.more_count end
+  local us = log.times[index]
+  if us then return us, log.counts[index] end
+  local at = log.at + 8 * index
+  local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
+  us = log.newest_us - (log.newest_us - low) % TIMES
+  log.times[index], log.counts[index] = us, count
+  return us, count
+end
+local function log_entry_after(key, log, from, us)
+  local step, to = 1, log.length
+  while from + step <= to and log_entry(key, log, from + step - 1) <= us do from, step = from + step, 2 * step end
+  if from + step <= to then to = from + step - 1 end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_entry(key, log, middle) > us then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function log_tokens(key, log, from, index, since)
+  if index < from then return 0 end
+  local _, count = log_entry(key, log, index)
+  return (count - since) % COUNTS
+end
+local function log_entry_of(key, log, from, tokens, since)
+  local step, to, first = 1, log.length, from
+  while from + step <= to and log_tokens(key, log, first, from + step - 1, since) < tokens do
+    from, step = from + step, 2 * step
+  end
+  if from + step <= to then to = from + step - 1 end
+  while from < to do
+    local middle = floor((from + to) / 2)
+    if log_tokens(key, log, first, middle, since) >= tokens then to = middle else from = middle + 1 end
+  end
+  return from
+end
+local function set_last_entry(log, to, us, count)
+  log.to, log.length, log.more_us, log.more_count = to, to + 1, us, count % COUNTS
+end
+local function cut_log(log, length)
+  if length <= log.to then log.to, log.more_us = length, nil end
+  log.length = length
+end
+local function advance_log(key, log, now_us, period_us)
+  if log.length > 0 and log.newest_us > now_us then
+    local _, count = log_entry(key, log, log.length - 1)
+    set_last_entry(log, log_entry_after(key, log, log.from, now_us - 1), now_us, count)
+  end
+  local from, keep_us = log.from, log.keep_us
+  log.from = log_entry_after(key, log, from, now_us - keep_us)
+  if log.from > from then
+    local _, count = log_entry(key, log, log.from - 1)
+    log.base = count
+  end
+  log.kept = log_tokens(key, log, log.from, log.length - 1, log.base)
+  if log.kept > 2 * log.keep_tokens then
+    local surplus = log.kept - 2 * log.keep_tokens
+    log.from = log_entry_of(key, log, log.from, surplus + 1, log.base)
+    log.base, log.kept = (log.base + surplus) % COUNTS, 2 * log.keep_tokens
+  end
+  log.first, log.before, log.used = log.from, log.base, log.kept
+  if keep_us > period_us then
+    log.first = log_entry_after(key, log, log.from, now_us - period_us)
+    if log.first > log.from then
+      local _, count = log_entry(key, log, log.first - 1)
+      log.before, log.used = count, log_tokens(key, log, log.first, log.length - 1, count)
+    end
+  end
+end
+local function read_sliding_log(key, head, now_us, limit, period_us, block_bytes)
+  if not head then
+    return { at = LOG_HEAD, from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+  end
+  if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
+  local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
+  if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
+    and newest_us <= LARGEST and from <= to) then return nil end
+  local log = { at = LOG_HEAD + block_bytes, from = from, to = to, length = to, base = base, newest_us = newest_us,
+    times = {}, counts = {} }
+  if from < to then
+    local last = redis.call('GETRANGE', key, log.at + 8 * to - 8, log.at + 8 * to - 1)
+    if #last ~= 8 then return nil end
+    local low, count = struct.unpack('<I6I2', last)
+    if low ~= newest_us % TIMES then return nil end
+    log.times[to - 1], log.counts[to - 1] = newest_us, count
+  end
+  if kept_us > now_us then kept_us = now_us end
+  if period_us >= keep_us or now_us - kept_us >= keep_us then
+    if period_us < keep_us then keep_tokens = 0 end
+    keep_us, kept_us = period_us, now_us
+  end
+  if limit > keep_tokens then keep_tokens = limit end
+  log.keep_us, log.kept_us, log.keep_tokens = keep_us, kept_us, keep_tokens
+  advance_log(key, log, now_us, period_us)
+  return log
+end
+local function reply_sliding_log(reply, n, key, log, limit, costs)
+  local used, start = log.used, n + 3
+  reply[n + 1], reply[n + 2], n = 0, used, start
+  if used > 0 then
+    local marks = { max(1, used + 1 - limit), used }
+    if costs then
+      for i = 1, #costs do
+        local cost = costs[i]
+        if cost > 0 and cost <= limit and used + cost > limit then marks[#marks + 1] = used + cost - limit end
+      end
+      table.sort(marks)
+    end
+    local index, told = log.first, 0
+    for i = 1, #marks do
+      if marks[i] > told then
+        local found = log.length - 1
+        if marks[i] < used then found = log_entry_of(key, log, index, marks[i] - told, (log.before + told) % COUNTS) end
+        if found > index then
+          local between = log_tokens(key, log, log.first, found - 1, log.before)
+          reply[n + 1], reply[n + 2] = log_entry(key, log, found - 1), between - told
+          if found > index + 1 then reply[n + 2] = told - between end
+          n, told = n + 2, between
+        end
+        local through = log_tokens(key, log, log.first, found, log.before)
+        reply[n + 1], reply[n + 2] = log_entry(key, log, found), through - told
+        n, told, index = n + 2, through, found + 1
+      end
+    end
+  end
+  reply[start] = (n - start) / 2
+  return n
+end
+local function value_of(key, policy)
+  local value
+  if policy[1] == 'l' then
+    value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+    if type(value) == 'string' and string.byte(value) == 9 then
+      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
+    end
+  else
+    value = redis.pcall('GET', key)
+  end
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value.err, 0) end
+    return false
+  end
+  if value == '' and redis.call('EXISTS', key) == 0 then return false end
+  return value
+end
+local function read_window(key, value, now_us, policy, block_bytes)
+  local kind, limit, period_us = policy[1], policy[2], policy[3]
+  if kind == 'f' then
+    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used }
+  elseif kind == 'c' then
+    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
+    return start_us
+      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+  end
+  local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
+  return log and { limit - log.used, false, log, 0 }
+end
+local function reply_window(reply, n, key, policy, window, costs)
+  if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
+  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
+  if policy[1] == 'f' then return n + 3 end
+  reply[n + 4] = window[5]
+  return n + 4
+end
+local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
+  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
+  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
+end
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
+  local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
+  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
+end
+local function charge_sliding_log(key, log, now_us, tokens)
+  if tokens == 0 then return end
+  local us, count = nil, log.base
+  if log.length > log.from then us, count = log_entry(key, log, log.length - 1) end
+  set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
+  log.kept, log.used = log.kept + tokens, log.used + tokens
+end
+local function write_sliding_log(key, now_us, log, from_us, until_us)
+  local newest_us, live, more = now_us, log.length - log.from, ''
+  if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
+  if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
+  local block, expiry_ms = block_head(now_us, from_us, until_us, ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or #block ~= log.at - LOG_HEAD
+  local from, to, entries = log.from, log.length, ''
+  if is_whole then
+    from, to = 0, live
+    if log.to > log.from then
+      entries = redis.call('GETRANGE', key, log.at + 8 * log.from, log.at + 8 * log.to - 1)
+    end
+  end
+  local head =
+    struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
+  if is_whole then
+    redis.call('SET', key, table.concat({ block, head, entries, more }), 'PX', expiry_ms)
+  else
+    if until_us then head = table.concat({ block, head }) end
+    redis.call('SETRANGE', key, 0, head)
+    if more ~= '' then redis.call('SETRANGE', key, log.at + 8 * log.to, more) end
+    redis.call('PEXPIRE', key, expiry_ms)
+  end
+end
+local function charge_window(key, now_us, policy, window)
+  if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
+end
+local function write_window(key, now_us, policy, window, from_us, until_us)
+  if policy[1] == 'f' then
+    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
+  elseif policy[1] == 'c' then
+    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
+  else
+    write_sliding_log(key, now_us, window[3], from_us, until_us)
+  end
+end
+local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
+  tokens, newer_id, life_us, contended)
+  local flag, first = 32 * tokens, n + 1
+  n = n + 2
+  reply[n] = level
+  if time_us ~= now_us then
+    flag, n = flag + 1, n + 1
+    reply[n] = time_us
+  end
+  if older > 0 then
+    flag, n = flag + 2, n + 2
+    reply[n - 1], reply[n] = older, older_death_us
+  end
+  if newer > 0 and (newer ~= tokens or newer_death_us ~= now_us + life_us) then
+    flag, n = flag + 4, n + 2
+    reply[n - 1], reply[n] = newer, newer_death_us
+  end
+  if tokens > 0 and newer_id ~= now_us then
+    flag, n = flag + 8, n + 1
+    reply[n] = newer_id
+  end
+  if contended then flag = flag + 16 end
+  reply[first] = flag
+  return n
+end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
+local function reply_fault(reply, n, code)
+  reply[n + 1], reply[n + 2] = -1, code
+  return n + 2
+end
+local now_us = server_time_us()
+local argv = cjson.decode(ARGV[1])
+local policies, slot = read_policies(argv)
+local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
+local reply, n, until_us = { now_us }, 1, nil
+if argv[#argv] > 0 then until_us = now_us + argv[#argv] end
+for i = 1, #KEYS do
+  local policy = policies[argv[slot]]
+  slot = slot + 1
+  if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
+  local value = without_block(values[i], now_us)
+  if is_foreign(KEYS[i], value) then
+    n = reply_fault(reply, n, fault_of(values[i]))
+  elseif policy[1] ~= 't' then
+    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+    if window then
+      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
+      write_window(KEYS[i], now_us, policy, window, now_us, until_us)
+    else
+      n = reply_fault(reply, n, fault_of(values[i]))
+    end
+  else
+    local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
+      read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
+    if level then
+      write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
+        newer_id, newer_death_us, demand, now_us, until_us)
+      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+        newer, newer_death_us, 0)
+    else
+      n = reply_fault(reply, n, fault_of(values[i]))
+    end
+  end
+end
+return reply
+`,
+};
+
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "peek",
-  sha1: "7390e437a016d55c098ae05d3f9926d144b58a08",
+  sha1: "eca19def493adb9675a197b1cebd4f2338ae353c",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -624,6 +1124,20 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
+local BLOCK_HEAD = 17
+local function without_block(value, now_us)
+  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  value = string.sub(value, BLOCK_HEAD + 1)
+  if until_us <= now_us then return value end
+  return value, from_us, until_us
+end
+local function block_size(stored, value)
+  if not stored then return 0 end
+  return #stored - #value
+end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
   if aligned == 1 then start_us = now_us - now_us % period_us end
@@ -668,7 +1182,7 @@ local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
-  local at = LOG_HEAD + 8 * index
+  local at = log.at + 8 * index
   local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
   us = log.newest_us - (log.newest_us - low) % TIMES
   log.times[index], log.counts[index] = us, count
@@ -734,18 +1248,19 @@ local function advance_log(key, log, now_us, period_us)
     end
   end
 end
-local function read_sliding_log(key, head, now_us, limit, period_us)
+local function read_sliding_log(key, head, now_us, limit, period_us, block_bytes)
   if not head then
-    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
-      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+    return { at = LOG_HEAD, from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
   end
   if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
   local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
     and newest_us <= LARGEST and from <= to) then return nil end
-  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  local log = { at = LOG_HEAD + block_bytes, from = from, to = to, length = to, base = base, newest_us = newest_us,
+    times = {}, counts = {} }
   if from < to then
-    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    local last = redis.call('GETRANGE', key, log.at + 8 * to - 8, log.at + 8 * to - 1)
     if #last ~= 8 then return nil end
     local low, count = struct.unpack('<I6I2', last)
     if low ~= newest_us % TIMES then return nil end
@@ -797,6 +1312,9 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+    if type(value) == 'string' and string.byte(value) == 9 then
+      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
+    end
   else
     value = redis.pcall('GET', key)
   end
@@ -807,7 +1325,7 @@ local function value_of(key, policy)
   if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
-local function read_window(key, value, now_us, policy)
+local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -817,7 +1335,7 @@ local function read_window(key, value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(key, value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
 local function reply_window(reply, n, key, policy, window, costs)
@@ -852,6 +1370,11 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
@@ -865,20 +1388,22 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  if is_foreign(KEYS[i], values[i]) then
+  local value, _, until_us = without_block(values[i], now_us)
+  if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], values[i], now_us, policy)
+    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
     if window then
-      n = reply_window(reply, n, KEYS[i], policy, window)
+      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
   else
     local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
-      read_token_bucket(values[i], now_us, policy[2], policy[3], policy[4], policy[5])
+      read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us, 0)
+      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+        newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
@@ -888,10 +1413,10 @@ return reply
 `,
 };
 
-/** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A bucket that cannot be read is replaced. */
+/** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A block ends. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "reset",
-  sha1: "154f53806c40fedffc3ff2900671000ee9ebccc7",
+  sha1: "ceedff5e3bdbc0257afd9fc609ce67ebb3da7cc2",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -972,8 +1497,20 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
+local function block_head(now_us, from_us, until_us, expiry_ms)
+  if not until_us then return '', expiry_ms end
+  return struct.pack('<Bdd', 9, from_us, until_us), max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)
+end
+local function write_value(key, value, expiry_ms, now_us, from_us, until_us)
+  if until_us then
+    local head
+    head, expiry_ms = block_head(now_us, from_us, until_us, expiry_ms)
+    value = table.concat({ head, value })
+  end
+  redis.call('SET', key, value, 'PX', expiry_ms)
+end
 local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
-  older_death_us, newer, newer_id, newer_death_us, demand)
+  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -984,7 +1521,21 @@ local function write_token_bucket(key, now_us, units_per_token, level, time_us, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, escrow_us))
+  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
+end
+local BLOCK_HEAD = 17
+local function without_block(value, now_us)
+  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  value = string.sub(value, BLOCK_HEAD + 1)
+  if until_us <= now_us then return value end
+  return value, from_us, until_us
+end
+local function block_size(stored, value)
+  if not stored then return 0 end
+  return #stored - #value
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -1030,7 +1581,7 @@ local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
-  local at = LOG_HEAD + 8 * index
+  local at = log.at + 8 * index
   local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
   us = log.newest_us - (log.newest_us - low) % TIMES
   log.times[index], log.counts[index] = us, count
@@ -1096,18 +1647,19 @@ local function advance_log(key, log, now_us, period_us)
     end
   end
 end
-local function read_sliding_log(key, head, now_us, limit, period_us)
+local function read_sliding_log(key, head, now_us, limit, period_us, block_bytes)
   if not head then
-    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
-      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+    return { at = LOG_HEAD, from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
   end
   if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
   local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
     and newest_us <= LARGEST and from <= to) then return nil end
-  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  local log = { at = LOG_HEAD + block_bytes, from = from, to = to, length = to, base = base, newest_us = newest_us,
+    times = {}, counts = {} }
   if from < to then
-    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    local last = redis.call('GETRANGE', key, log.at + 8 * to - 8, log.at + 8 * to - 1)
     if #last ~= 8 then return nil end
     local low, count = struct.unpack('<I6I2', last)
     if low ~= newest_us % TIMES then return nil end
@@ -1159,6 +1711,9 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+    if type(value) == 'string' and string.byte(value) == 9 then
+      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
+    end
   else
     value = redis.pcall('GET', key)
   end
@@ -1169,7 +1724,7 @@ local function value_of(key, policy)
   if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
-local function read_window(key, value, now_us, policy)
+local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -1179,7 +1734,7 @@ local function read_window(key, value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(key, value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
 local function reply_window(reply, n, key, policy, window, costs)
@@ -1189,12 +1744,13 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used)
-  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
+local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
+  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
+  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
 end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
@@ -1203,39 +1759,40 @@ local function charge_sliding_log(key, log, now_us, tokens)
   set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
-local function write_sliding_log(key, now_us, log)
+local function write_sliding_log(key, now_us, log, from_us, until_us)
   local newest_us, live, more = now_us, log.length - log.from, ''
   if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
-  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
+  local block, expiry_ms = block_head(now_us, from_us, until_us, ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or #block ~= log.at - LOG_HEAD
   local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
     if log.to > log.from then
-      entries = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+      entries = redis.call('GETRANGE', key, log.at + 8 * log.from, log.at + 8 * log.to - 1)
     end
   end
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ block, head, entries, more }), 'PX', expiry_ms)
   else
+    if until_us then head = table.concat({ block, head }) end
     redis.call('SETRANGE', key, 0, head)
-    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
+    if more ~= '' then redis.call('SETRANGE', key, log.at + 8 * log.to, more) end
     redis.call('PEXPIRE', key, expiry_ms)
   end
 end
 local function charge_window(key, now_us, policy, window)
   if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
-local function write_window(key, now_us, policy, window)
+local function write_window(key, now_us, policy, window, from_us, until_us)
   if policy[1] == 'f' then
-    write_fixed_window(key, now_us, policy[3], window[3], window[4])
+    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
   elseif policy[1] == 'c' then
-    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
   else
-    write_sliding_log(key, now_us, window[3])
+    write_sliding_log(key, now_us, window[3], from_us, until_us)
   end
 end
 local function reset_window(policy, window)
@@ -1272,6 +1829,11 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
@@ -1285,14 +1847,15 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
+  local value = without_block(values[i], now_us)
   if policy[1] ~= 't' then
-    local window = read_window(KEYS[i], values[i], now_us, policy) or read_window(KEYS[i], false, now_us, policy)
+    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+      or read_window(KEYS[i], false, now_us, policy, 0)
     reset_window(policy, window)
     n = reply_window(reply, n, KEYS[i], policy, window)
     write_window(KEYS[i], now_us, policy, window)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
-    local value = values[i]
     if not read_token_bucket(value, now_us, scale, per_tick, tick_us, burst) then value = false end
     local _, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, scale, per_tick, tick_us, burst)
@@ -1309,7 +1872,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 2; readonly run: 1 }> = {
   name: "take",
-  sha1: "d4b0ebf2700a31c74219bcee2a2a3cd4fd095999",
+  sha1: "76a624dd8c1658e2b01e7da3463e39cc41d0e92e",
   arity: { head: 1, bucket: 2, run: 1 },
   text: `-- spillway: take
 local redis, struct, KEYS = redis, struct, KEYS
@@ -1712,8 +2275,20 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
+local function block_head(now_us, from_us, until_us, expiry_ms)
+  if not until_us then return '', expiry_ms end
+  return struct.pack('<Bdd', 9, from_us, until_us), max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)
+end
+local function write_value(key, value, expiry_ms, now_us, from_us, until_us)
+  if until_us then
+    local head
+    head, expiry_ms = block_head(now_us, from_us, until_us, expiry_ms)
+    value = table.concat({ head, value })
+  end
+  redis.call('SET', key, value, 'PX', expiry_ms)
+end
 local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
-  older_death_us, newer, newer_id, newer_death_us, demand)
+  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -1724,7 +2299,21 @@ local function write_token_bucket(key, now_us, units_per_token, level, time_us, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  redis.call('SET', key, value, 'PX', token_bucket_expiry_ms(full_us, level, escrow_us))
+  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
+end
+local BLOCK_HEAD = 17
+local function without_block(value, now_us)
+  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  value = string.sub(value, BLOCK_HEAD + 1)
+  if until_us <= now_us then return value end
+  return value, from_us, until_us
+end
+local function block_size(stored, value)
+  if not stored then return 0 end
+  return #stored - #value
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -1770,7 +2359,7 @@ local function log_entry(key, log, index)
   if index == log.to then return log.more_us, log.more_count end
   local us = log.times[index]
   if us then return us, log.counts[index] end
-  local at = LOG_HEAD + 8 * index
+  local at = log.at + 8 * index
   local low, count = struct.unpack('<I6I2', redis.call('GETRANGE', key, at, at + 7))
   us = log.newest_us - (log.newest_us - low) % TIMES
   log.times[index], log.counts[index] = us, count
@@ -1836,18 +2425,19 @@ local function advance_log(key, log, now_us, period_us)
     end
   end
 end
-local function read_sliding_log(key, head, now_us, limit, period_us)
+local function read_sliding_log(key, head, now_us, limit, period_us, block_bytes)
   if not head then
-    return { from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us, keep_tokens = limit,
-      kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
+    return { at = LOG_HEAD, from = 0, to = 0, length = 0, base = 0, newest_us = now_us, keep_us = period_us,
+      keep_tokens = limit, kept_us = now_us, kept = 0, first = 0, before = 0, used = 0 }
   end
   if #head ~= LOG_HEAD or string.byte(head) ~= 5 then return nil end
   local keep_us, kept_us, newest_us, keep_tokens, base, from, to = struct.unpack('<dddI2I2I4I4', head, 2)
   if not (keep_us >= 1 and keep_us <= 35184372088832 and kept_us >= 0 and kept_us <= LARGEST and newest_us >= 0
     and newest_us <= LARGEST and from <= to) then return nil end
-  local log = { from = from, to = to, length = to, base = base, newest_us = newest_us, times = {}, counts = {} }
+  local log = { at = LOG_HEAD + block_bytes, from = from, to = to, length = to, base = base, newest_us = newest_us,
+    times = {}, counts = {} }
   if from < to then
-    local last = redis.call('GETRANGE', key, LOG_HEAD + 8 * to - 8, LOG_HEAD + 8 * to - 1)
+    local last = redis.call('GETRANGE', key, log.at + 8 * to - 8, log.at + 8 * to - 1)
     if #last ~= 8 then return nil end
     local low, count = struct.unpack('<I6I2', last)
     if low ~= newest_us % TIMES then return nil end
@@ -1899,6 +2489,9 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
+    if type(value) == 'string' and string.byte(value) == 9 then
+      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
+    end
   else
     value = redis.pcall('GET', key)
   end
@@ -1909,7 +2502,7 @@ local function value_of(key, policy)
   if value == '' and redis.call('EXISTS', key) == 0 then return false end
   return value
 end
-local function read_window(key, value, now_us, policy)
+local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
     local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
@@ -1919,7 +2512,7 @@ local function read_window(key, value, now_us, policy)
     return start_us
       and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
   end
-  local log = read_sliding_log(key, value, now_us, limit, period_us)
+  local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
 local function reply_window(reply, n, key, policy, window, costs)
@@ -1929,12 +2522,13 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used)
-  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', ceil((start_us + period_us - now_us) / 1000) + 1)
+local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
+  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
+  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
 end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
@@ -1943,39 +2537,40 @@ local function charge_sliding_log(key, log, now_us, tokens)
   set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
-local function write_sliding_log(key, now_us, log)
+local function write_sliding_log(key, now_us, log, from_us, until_us)
   local newest_us, live, more = now_us, log.length - log.from, ''
   if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
-  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to
+  local block, expiry_ms = block_head(now_us, from_us, until_us, ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or #block ~= log.at - LOG_HEAD
   local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
     if log.to > log.from then
-      entries = redis.call('GETRANGE', key, LOG_HEAD + 8 * log.from, LOG_HEAD + 8 * log.to - 1)
+      entries = redis.call('GETRANGE', key, log.at + 8 * log.from, log.at + 8 * log.to - 1)
     end
   end
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ block, head, entries, more }), 'PX', expiry_ms)
   else
+    if until_us then head = table.concat({ block, head }) end
     redis.call('SETRANGE', key, 0, head)
-    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
+    if more ~= '' then redis.call('SETRANGE', key, log.at + 8 * log.to, more) end
     redis.call('PEXPIRE', key, expiry_ms)
   end
 end
 local function charge_window(key, now_us, policy, window)
   if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
-local function write_window(key, now_us, policy, window)
+local function write_window(key, now_us, policy, window, from_us, until_us)
   if policy[1] == 'f' then
-    write_fixed_window(key, now_us, policy[3], window[3], window[4])
+    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
   elseif policy[1] == 'c' then
-    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
   else
-    write_sliding_log(key, now_us, window[3])
+    write_sliding_log(key, now_us, window[3], from_us, until_us)
   end
 end
 local function settled_lease(id, settled, returned, level, older, older_id, newer, newer_id, units_per_token, burst)
@@ -2022,9 +2617,9 @@ local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, N
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
 local USED, COSTS = 4, 5
-local function open_bucket(key, value, now_us, policy, argv, report)
+local function open_bucket(key, value, now_us, policy, argv, report, block_bytes)
   if is_foreign(key, value) then return false end
-  if policy[1] ~= 't' then return read_window(key, value, now_us, policy) end
+  if policy[1] ~= 't' then return read_window(key, value, now_us, policy, block_bytes) end
   local units_per_token, units_per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
   local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
     read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)
@@ -2050,7 +2645,7 @@ local function serve_run(argv, asks, first, last, buckets, policy_of)
   for c = first, last, 2 do
     local i, cost = argv[c], argv[c + 1]
     local b = buckets[i]
-    if not b then
+    if not b or b.until_us then
       served = 0
     elseif cost > 0 then
       local policy, most = policy_of[i], floor(b[LEFT] / cost)
@@ -2107,9 +2702,30 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
+end
+local function close_token_bucket(reply, n, key, now_us, policy, b)
+  local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
+    b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
+  local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
+  if b[WISH] and not b[REFUSED] and not b.until_us then
+    tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
+  end
+  if tokens > 0 then
+    level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
+      granted_lease(tokens, life_us, now_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
+  end
+  write_token_bucket(key, now_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id, older_death_us,
+    newer, newer_id, newer_death_us, b[DEMAND], b.from_us, b.until_us)
+  return reply_token_bucket(reply, reply_block(reply, n, b.until_us), now_us, level, b[TIME_US], older, older_death_us,
+    newer, newer_death_us, tokens, newer_id, life_us, contended)
 end
 local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
@@ -2123,7 +2739,10 @@ for i = 1, key_count do
   local policy = policies[number]
   policy_of[i] = policy
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  buckets[i] = open_bucket(KEYS[i], values[i], call_us, policy, argv, report)
+  local value, from_us, until_us = without_block(values[i], call_us)
+  local b = open_bucket(KEYS[i], value, call_us, policy, argv, report, block_size(values[i], value))
+  if b and until_us then b.from_us, b.until_us = from_us, until_us end
+  buckets[i] = b
 end
 local served, run = { 0 }, 0
 while slot <= argument_count do
@@ -2139,23 +2758,10 @@ for i = 1, key_count do
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     charge_window(KEYS[i], call_us, policy, b)
-    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
-    write_window(KEYS[i], call_us, policy, b)
+    n = reply_window(reply, reply_block(reply, n, b.until_us), KEYS[i], policy, b, b[COSTS])
+    write_window(KEYS[i], call_us, policy, b, b.from_us, b.until_us)
   else
-    local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
-      b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
-    local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
-    if b[WISH] and not b[REFUSED] then
-      tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
-    end
-    if tokens > 0 then
-      level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
-        granted_lease(tokens, life_us, call_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
-    end
-    write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id, older_death_us,
-      newer, newer_id, newer_death_us, b[DEMAND])
-    n = reply_token_bucket(reply, n, call_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
-      tokens, newer_id, life_us, contended)
+    n = close_token_bucket(reply, n, KEYS[i], call_us, policy, b)
   end
 end
 for i = 1, run do reply[n + i] = served[i] end
