@@ -11,10 +11,11 @@
 --         wish in tokens, life in us, demand in tokens, weight in tokens, the number of settlements, and per settlement
 --         lease id, tokens settled, tokens returned of these
 --       per run of equal asks: how many, the number of charges, and per charge the bucket's number, from 1, and the cost
---       Calls about token buckets with a tick of 1 us have shorter forms, which open with a letter. A policy P is then units per
---       token, units per us, burst in tokens.
+--       The commonest calls have shorter forms, which open with a letter; of token buckets, where the tick is 1 us. A policy P is
+--       then units per token, units per us, burst in tokens.
 --         "s" one bucket without a report and one run: P, the cost of each ask, how many asks
 --         "m" several such buckets of one policy, each with a run: the same, but how many asks for each, unless all are alike
+--         "c" one sliding window counter and one run: limit, period in us, the cost of each ask, how many asks
 --         "r" one run on each of the buckets, of one cost, or no run; no reports, or one on each bucket, alike but for wish and
 --             settlements: life in us or 0 without reports, how many asks or -1 without a run, the cost of each; with reports
 --             demand, weight; per bucket: P; with reports wish, the number of settlements, three numbers for each. Without
@@ -76,6 +77,12 @@ if letter == 's' then
       return { call_us, served, level }
     end
   end
+end
+
+if letter == 'c' then
+-- @include lib/short-counter
+  local reply = take_counter(KEYS[1], given, call_us)
+  if reply then return reply end
 end
 
 -- What is written is worked out once for all keys that nobody has used.

@@ -2,6 +2,7 @@
 local function long_form(args, bucket_count)
   local form = args[1]
   if form == 's' then return { 1, 't', args[2], args[3], 1, args[4], 1, args[6], 1, 1, args[5] } end
+  if form == 'c' then return { 1, 'c', args[2], args[3], 0, 0, 1, args[5], 1, 1, args[4] } end
   if form == 'm' then
     local long = { 1, 't', args[2], args[3], 1, args[4] }
     for i = 1, bucket_count do

@@ -164,6 +164,24 @@ export const TWINS: readonly Twin[] = [
     edits: [["if level ~= levels[1] then is_same = false end", ""]],
   },
   {
+    mistake: "in its short form, an estimate is rounded down",
+    leases: false,
+    algorithm: "sliding-window-counter",
+    edits: [["carried = carried + -carried % 1", "carried = carried - carried % 1"]],
+  },
+  {
+    mistake: "in the short form of a sliding counter, the window before counts in full after two periods",
+    leases: false,
+    algorithm: "sliding-window-counter",
+    edits: [["if now_us - start_us < 2 * period_us then", "if now_us - start_us <= 2 * period_us then"]],
+  },
+  {
+    mistake: "in the short form of a sliding counter, what is refused is charged",
+    leases: false,
+    algorithm: "sliding-window-counter",
+    edits: [["current = current + served * cost\n", "current = current + args[5] * cost\n"]],
+  },
+  {
     mistake: "an estimate is rounded down",
     leases: false,
     algorithm: "sliding-window-counter",

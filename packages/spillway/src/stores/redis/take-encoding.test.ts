@@ -65,6 +65,11 @@ describe("the arguments of take are one JSON array, which", () => {
     );
   });
 
+  it("is short for one run on a sliding window counter alone", () => {
+    const run = { count: 3, charges: [{ bucket: 0, cost: 2 }] };
+    expect(encoded({ buckets: [bucket(COUNTER)], runs: [run] })).toBe('["c",9,60000000,2,3]');
+  });
+
   it("is short for one run on fixed windows, whose limit is below 0 there, and on token buckets beside them", () => {
     expect(encoded({ buckets: [bucket(WINDOW)], runs: [runOf(1)] })).toBe('["r",0,1,1,-9,60000000,0]');
     expect(encoded({ buckets: [bucket(BUCKET), bucket(ALIGNED)], runs: [runOf(2)] })).toBe(
@@ -117,7 +122,10 @@ describe("the arguments of take are one JSON array, which", () => {
   ];
   it.each<[string, TakeCall]>([
     ["a window that reports", { buckets: [bucket(BUCKET, REPORT), bucket(WINDOW, REPORT)], runs: [runOf(2)] }],
-    ["a sliding window", { buckets: [bucket(COUNTER)], runs: [runOf(1)] }],
+    ["a sliding window counter with two runs", { buckets: [bucket(COUNTER)], runs: [runOf(1), runOf(1)] }],
+    ["one that reports", { buckets: [bucket(COUNTER, REPORT)], runs: [runOf(1)] }],
+    ["one with a run without charges", { buckets: [bucket(COUNTER)], runs: [{ count: 1, charges: [] }] }],
+    ["one beside a token bucket", { buckets: [bucket(COUNTER), bucket(BUCKET)], runs: [runOf(2)] }],
     ["a log among token buckets", { buckets: [bucket(BUCKET), bucket(LOG)], runs: [runOf(2)] }],
     ["two windows with a run each", { buckets: [bucket(WINDOW), bucket(WINDOW)], runs: [runOf(1), runOf(1)] }],
     ["a tick of several microseconds", { buckets: [bucket(SLOW)], runs: [runOf(1)] }],

@@ -58,8 +58,17 @@ function shortNumbersOf(shape: BucketShape): string | undefined {
 
 /** The arguments of `lua/take.lua`. */
 export function encodeTake(call: TakeCall): string[] {
-  const args = encodeRunEach(call) ?? encodeOneRun(call);
+  const args = encodeCounter(call) ?? encodeRunEach(call) ?? encodeOneRun(call);
   return args === undefined ? encodeWhole(call) : [args];
+}
+
+/** One sliding window counter with one run: a key with that policy alone. `undefined` for any other call. */
+function encodeCounter({ buckets, runs }: TakeCall): string | undefined {
+  const shape = buckets[0]?.policy.shape;
+  if (shape?.kind !== "sliding-window-counter" || buckets.length !== 1 || runs.length !== 1) return undefined;
+  const { count, charges } = runs[0] as AskRun;
+  if (buckets[0]?.report !== undefined || charges.length !== 1) return undefined;
+  return `["c",${shape.limit},${shape.periodUs},${charges[0]?.cost},${count}]`;
 }
 
 /**

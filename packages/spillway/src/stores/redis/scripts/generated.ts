@@ -1872,7 +1872,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 2; readonly run: 1 }> = {
   name: "take",
-  sha1: "76a624dd8c1658e2b01e7da3463e39cc41d0e92e",
+  sha1: "54a75d2bf863ff9b85347145441eb4c1b956efb9",
   arity: { head: 1, bucket: 2, run: 1 },
   text: `-- spillway: take
 local redis, struct, KEYS = redis, struct, KEYS
@@ -1910,6 +1910,44 @@ if letter == 's' then
       return { call_us, served, level }
     end
   end
+end
+if letter == 'c' then
+local function take_counter(key, args, now_us)
+  local value, period_us, cost, served = redis.pcall('GET', key), args[3], args[4], args[5]
+  local start_us, previous, current, carried = now_us, 0, 0, 0
+  if value then
+    if #value ~= 25 then return nil end
+    local byte
+    byte, start_us, previous, current = struct.unpack('<Bddd', value)
+    if not (byte == 4 and start_us >= 0 and start_us <= now_us and previous >= 0 and previous <= 35184372088832
+      and current >= 0 and current <= 35184372088832) then return nil end
+    if now_us - start_us >= period_us then
+      if now_us - start_us < 2 * period_us then
+        start_us, previous, current = start_us + period_us, current, 0
+      else
+        start_us, previous, current = now_us, 0, 0
+      end
+    end
+    if previous > 0 then
+      carried = previous * (start_us + period_us - now_us)
+      if carried > 9007199254740991 then return nil end
+      carried = carried / period_us
+      carried = carried + -carried % 1
+    end
+  end
+  if cost > 0 then
+    local most = (args[2] - current - carried) / cost
+    most = most - most % 1
+    if most < 0 then most = 0 end
+    if most < served then served = most end
+    current = current + served * cost
+  end
+  local expiry_ms = (start_us + 2 * period_us - now_us) / 1000
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms + -expiry_ms % 1 + 1)
+  return { now_us, 0, current, start_us, previous, served }
+end
+  local reply = take_counter(KEYS[1], given, call_us)
+  if reply then return reply end
 end
 if letter == 'm' then
   local units_per_token, units_per_us = given[2], given[3]
@@ -2188,6 +2226,7 @@ end
 local function long_form(args, bucket_count)
   local form = args[1]
   if form == 's' then return { 1, 't', args[2], args[3], 1, args[4], 1, args[6], 1, 1, args[5] } end
+  if form == 'c' then return { 1, 'c', args[2], args[3], 0, 0, 1, args[5], 1, 1, args[4] } end
   if form == 'm' then
     local long = { 1, 't', args[2], args[3], 1, args[4] }
     for i = 1, bucket_count do
