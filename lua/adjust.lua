@@ -15,6 +15,8 @@
 -- @include lib/token-bucket
 -- @include lib/write-token-bucket
 -- @include lib/windows
+-- @include lib/block
+-- @include lib/write-block
 -- @include lib/write-windows
 -- @include lib/adjust-window
 -- @include lib/report
@@ -28,15 +30,17 @@ for i = 1, #KEYS do
   local policy, tokens = policies[argv[slot]], argv[slot + 1]
   slot = slot + 2
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value, from_us, until_us = without_block(values[i], now_us)
+  local value, from_us, until_us, block_bytes = without_block(KEYS[i], values[i], now_us, policy[1])
+  local expiry_ms
   if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+    local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
       adjust_window(KEYS[i], policy, now_us, window, tokens)
-      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
-      write_window(KEYS[i], now_us, policy, window, from_us, until_us)
+      n = reply_window(reply, n, KEYS[i], policy, window)
+      expiry_ms = write_window(KEYS[i], now_us, policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
@@ -44,19 +48,21 @@ for i = 1, #KEYS do
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
       local moved = level + tokens * policy[2]
       if tokens > 0 then
         level = math.max(level, math.min(moved, math.max(0, (policy[5] - older - newer) * policy[2])))
       else
         level = math.max(moved, -policy[5] * policy[2])
       end
-      write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
-        newer_id, newer_death_us, demand, from_us, until_us)
-      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+      expiry_ms = write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id,
+        older_death_us, newer, newer_id, newer_death_us, demand)
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,
         newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
   end
+  if until_us and expiry_ms then write_block(KEYS[i], now_us, from_us, until_us, expiry_ms) end
 end
 return reply

@@ -12,6 +12,7 @@
 -- @include lib/fault
 -- @include lib/token-bucket
 -- @include lib/windows
+-- @include lib/block
 -- @include lib/report
 
 local now_us = server_time_us()
@@ -23,13 +24,14 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value, _, until_us = without_block(values[i], now_us)
+  local value, _, until_us, block_bytes = without_block(KEYS[i], values[i], now_us, policy[1])
   if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+    local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
-      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_window(reply, n, KEYS[i], policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
@@ -37,7 +39,8 @@ for i = 1, #KEYS do
     local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,
         newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))

@@ -14,6 +14,7 @@
 -- @include lib/token-bucket
 -- @include lib/write-token-bucket
 -- @include lib/windows
+-- @include lib/block
 -- @include lib/write-windows
 -- @include lib/reset-window
 -- @include lib/report
@@ -27,9 +28,9 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value = without_block(values[i], now_us)
+  local value, _, _, block_bytes = without_block(KEYS[i], values[i], now_us, policy[1])
   if policy[1] ~= 't' then
-    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+    local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
       or read_window(KEYS[i], false, now_us, policy, 0)
     reset_window(policy, window)
     n = reply_window(reply, n, KEYS[i], policy, window)

@@ -11,28 +11,10 @@
 --         wish in tokens, life in us, demand in tokens, weight in tokens, the number of settlements, and per settlement
 --         lease id, tokens settled, tokens returned of these
 --       per run of equal asks: how many, the number of charges, and per charge the bucket's number, from 1, and the cost
---       The commonest calls have shorter forms, which open with a letter; of token buckets, where the tick is 1 us. A policy P is
---       then units per token, units per us, burst in tokens.
---         "s" one bucket without a report and one run: P, the cost of each ask, how many asks
---         "m" several such buckets of one policy, each with a run: the same, but how many asks for each, unless all are alike
---         "c" one sliding window counter and one run: limit, period in us, the cost of each ask, how many asks
---         "r" one run on each of the buckets, of one cost, or no run; no reports, or one on each bucket, alike but for wish and
---             settlements: life in us or 0 without reports, how many asks or -1 without a run, the cost of each; with reports
---             demand, weight; per bucket: P; with reports wish, the number of settlements, three numbers for each. Without
---             reports, P may be a fixed window too: its limit below 0, period in us, 1 when aligned to the clock or 0
+--       The commonest calls have shorter forms, which open with a letter: lua/README.md tells them slot by slot.
 -- Returns: integers: the server's time in us; per bucket two or more; per run how many of its asks were served, the first ones.
---         A token bucket: its flag, its level in units, then what the flag is the sum of:
---           1 the time of the level in us; else it is the server's time
---           2 tokens of the older escrow, and when it dies in us
---           4 the same of the newer one; else it is the lease that was just granted, with its whole life, or empty
---           8 the id of the lease that was just granted; else it is the server's time
---          16 nothing more: the bucket is contended
---          32 nothing more, for each token of the lease that was just granted
---         A window: 0, then fixed: used, start in us; sliding counter: tokens and start in us of the current window, tokens of
---           the previous one; sliding log: used, how many entries, then time in us and tokens of each, the tokens below 0 where
---           several entries are gathered in one
---         A bucket that is blocked: -2, when the block ends, in us, then as above
---         A bucket that cannot be read: -1, then 1 for another type, 2 for an unknown value
+--         lua/README.md tells the slots of each kind of bucket; of one that is blocked: -2, when the block ends, in us, then as
+--         without it; of one that cannot be read: -1, then 1 for another type, 2 for an unknown value
 --         As many runs as buckets, all of flag 0, of each run as many served: the server's time, how many were served, and the
 --           level of each bucket, or one level if it is that of all
 -- Writes: every readable bucket, also when refused; expires when it would be as if unused and its block is over,
@@ -348,7 +330,7 @@ end
 -- @include lib/write-windows
 -- @include lib/lease
 -- @include lib/serve-run
--- @include lib/close-token-bucket
+-- @include lib/report
 
 local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
@@ -363,10 +345,13 @@ for i = 1, key_count do
   local policy = policies[number]
   policy_of[i] = policy
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value, from_us, until_us = without_block(values[i], call_us)
-  local b = open_bucket(KEYS[i], value, call_us, policy, argv, report, block_size(values[i], value))
-  if b and until_us then b.from_us, b.until_us = from_us, until_us end
-  buckets[i] = b
+  buckets[i] = open_bucket(KEYS[i], values[i], call_us, policy, argv, report, 0)
+  if not buckets[i] and values[i] then
+-- @include lib/block
+    local value, from_us, until_us, block_bytes = without_block(KEYS[i], values[i], call_us, policy[1])
+    local b = block_bytes > 0 and open_bucket(KEYS[i], value, call_us, policy, argv, report, block_bytes)
+    if b then buckets[i], b.from_us, b.until_us = b, from_us, until_us end
+  end
 end
 
 local served, run = { 0 }, 0
@@ -379,15 +364,34 @@ end
 
 local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1
 for i = 1, key_count do
-  local b, policy = buckets[i], policy_of[i]
+  local b, policy, expiry_ms = buckets[i], policy_of[i], nil
+  local until_us = b and b.until_us
+  if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
   if not b then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     charge_window(KEYS[i], call_us, policy, b)
-    n = reply_window(reply, reply_block(reply, n, b.until_us), KEYS[i], policy, b, b[COSTS])
-    write_window(KEYS[i], call_us, policy, b, b.from_us, b.until_us)
+    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
+    expiry_ms = write_window(KEYS[i], call_us, policy, b)
   else
-    n = close_token_bucket(reply, n, KEYS[i], call_us, policy, b)
+    local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
+      b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
+    local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
+    if b[WISH] and not b[REFUSED] and not until_us then
+      tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
+    end
+    if tokens > 0 then
+      level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
+        granted_lease(tokens, life_us, call_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
+    end
+    expiry_ms = write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id,
+      older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
+    n = reply_token_bucket(reply, n, call_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
+      tokens, newer_id, life_us, contended)
+  end
+  if until_us then
+-- @include lib/write-block
+    write_block(KEYS[i], call_us, b.from_us, until_us, expiry_ms)
   end
 end
 for i = 1, run do reply[n + i] = served[i] end

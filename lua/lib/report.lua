@@ -26,14 +26,7 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   return n
 end
 
--- Opens the block of a bucket in a reply with the end of its own block, if it has one.
-local function reply_block(reply, n, until_us)
-  if not until_us then return n end
-  reply[n + 1], reply[n + 2] = -2, until_us
-  return n + 2
-end
-
--- The same as above of a bucket that cannot be read, with the code of lib/fault.
+-- The same of a bucket that cannot be read, with the code of lib/fault.
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2

@@ -1,19 +1,15 @@
 -- Windows of every kind, by their policy: kind, limit, period in us, and for 'f' whether it is aligned.
 
--- @include lib/block
 -- @include lib/fixed-window
 -- @include lib/sliding-window-counter
 -- @include lib/sliding-window-log
 
--- What MGET would give for a key, but of a log its head alone, with its block: a call about logs asks for one key after another. Whatever is
+-- What MGET would give for a key, but of a log its head alone: a call about logs asks for one key after another. Whatever is
 -- wrong with the server, rather than with the key, ends the call.
 local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
-    if type(value) == 'string' and string.byte(value) == 9 then
-      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
-    end
   else
     value = redis.pcall('GET', key)
   end

@@ -1,5 +1,6 @@
--- Writes a window, always with an expiry.
-local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
+-- Writes a window, always with an expiry, which it returns.
+local function write_fixed_window(key, now_us, period_us, start_us, used)
   local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
+  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  return expiry_ms
 end

@@ -1,5 +1,6 @@
--- Writes a sliding counter, always with an expiry.
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
+-- Writes a sliding counter, always with an expiry, which it returns.
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  return expiry_ms
 end

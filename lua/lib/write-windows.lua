@@ -1,4 +1,3 @@
--- @include lib/write-block
 -- @include lib/write-fixed-window
 -- @include lib/write-sliding-window-counter
 -- @include lib/write-sliding-window-log
@@ -8,13 +7,12 @@ local function charge_window(key, now_us, policy, window)
   if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
 
--- Writes a window as it now stands, behind its block if it has one.
-local function write_window(key, now_us, policy, window, from_us, until_us)
+-- Writes a window as it now stands, without its block; returns the expiry.
+local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
   elseif policy[1] == 'c' then
-    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
-  else
-    write_sliding_log(key, now_us, window[3], from_us, until_us)
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
   end
+  return write_sliding_log(key, now_us, window[3])
 end

@@ -49,12 +49,7 @@ export const TWINS: readonly Twin[] = [
   {
     mistake: "a key expires without regard to the life of its escrow",
     leases: true,
-    edits: [
-      [
-        "token_bucket_expiry_ms(full_us, level, escrow_us), now_us",
-        "token_bucket_expiry_ms(full_us, level, 0), now_us",
-      ],
-    ],
+    edits: [["token_bucket_expiry_ms(full_us, level, escrow_us)\n", "token_bucket_expiry_ms(full_us, level, 0)\n"]],
   },
   {
     mistake: "a policy with a shorter time to full shortens the life of a bucket that knew a longer one",
@@ -233,12 +228,12 @@ export const TWINS: readonly Twin[] = [
   {
     mistake: "a blocked bucket is leased from",
     leases: true,
-    edits: [["and not b[REFUSED] and not b.until_us then", "and not b[REFUSED] then"]],
+    edits: [["and not b[REFUSED] and not until_us then", "and not b[REFUSED] then"]],
   },
   {
     mistake: "a block lasts a microsecond too long",
     leases: false,
-    edits: [["if until_us <= now_us then return value end", "if until_us < now_us then return value end"]],
+    edits: [["if until_us <= now_us then return value,", "if until_us < now_us then return value,"]],
   },
   {
     mistake: "a block grows when the clock goes back",
@@ -249,15 +244,13 @@ export const TWINS: readonly Twin[] = [
     mistake: "a key expires without regard to its block",
     leases: false,
     algorithm: "fixed-window",
-    edits: [["max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)", "expiry_ms"]],
+    edits: [["max(least_ms, ceil((end_us - now_us) / 1000) + 1)", "least_ms"]],
   },
   {
     mistake: "a call forgets the block of a bucket that it writes",
     leases: false,
     algorithm: "sliding-window-counter",
-    edits: [
-      ["write_window(KEYS[i], call_us, policy, b, b.from_us, b.until_us)", "write_window(KEYS[i], call_us, policy, b)"],
-    ],
+    edits: [["write_block(KEYS[i], call_us, b.from_us, until_us, expiry_ms)", "expiry_ms = write_block and nil"]],
   },
   {
     mistake: "the entries of a blocked log are looked for where they are without a block",
@@ -269,7 +262,7 @@ export const TWINS: readonly Twin[] = [
     mistake: "a log is written in pieces over a block that is over",
     leases: false,
     algorithm: "sliding-window-log",
-    edits: [[" or #block ~= log.at - LOG_HEAD", ""]],
+    edits: [[" or log.at > LOG_HEAD", ""]],
   },
 ];
 

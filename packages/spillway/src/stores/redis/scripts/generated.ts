@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. A block stays. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "adjust",
-  sha1: "d4932e0e3f00480c92b13ea6250ce895a85bcfee",
+  sha1: "fc07d58c78e473e31be2482f1f478eba6ec6ad9d",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -99,20 +99,8 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function block_head(now_us, from_us, until_us, expiry_ms)
-  if not until_us then return '', expiry_ms end
-  return struct.pack('<Bdd', 9, from_us, until_us), max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)
-end
-local function write_value(key, value, expiry_ms, now_us, from_us, until_us)
-  if until_us then
-    local head
-    head, expiry_ms = block_head(now_us, from_us, until_us, expiry_ms)
-    value = table.concat({ head, value })
-  end
-  redis.call('SET', key, value, 'PX', expiry_ms)
-end
 local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
-  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
+  older_death_us, newer, newer_id, newer_death_us, demand)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -123,21 +111,9 @@ local function write_token_bucket(key, now_us, units_per_token, level, time_us, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
-end
-local BLOCK_HEAD = 17
-local function without_block(value, now_us)
-  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
-  local _, from_us, until_us = struct.unpack('<Bdd', value)
-  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
-  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
-  value = string.sub(value, BLOCK_HEAD + 1)
-  if until_us <= now_us then return value end
-  return value, from_us, until_us
-end
-local function block_size(stored, value)
-  if not stored then return 0 end
-  return #stored - #value
+  local expiry_ms = token_bucket_expiry_ms(full_us, level, escrow_us)
+  redis.call('SET', key, value, 'PX', expiry_ms)
+  return expiry_ms
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -313,9 +289,6 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
-    if type(value) == 'string' and string.byte(value) == 9 then
-      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
-    end
   else
     value = redis.pcall('GET', key)
   end
@@ -346,13 +319,34 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
-  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
+local function without_block(key, value, now_us, kind)
+  if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then
+    return value, nil, nil, 0
+  end
+  if kind == 'l' then
+    value = redis.call('GETRANGE', key, 17, 16 + LOG_HEAD)
+  else
+    value = string.sub(value, 18)
+  end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  if until_us <= now_us then return value, nil, nil, 17 end
+  return value, from_us, until_us, 17
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
+local function write_block(key, now_us, from_us, end_us, least_ms)
+  local value = table.concat({ struct.pack('<Bdd', 9, from_us, end_us), redis.call('GET', key) })
+  redis.call('SET', key, value, 'PX', max(least_ms, ceil((end_us - now_us) / 1000) + 1))
+end
+local function write_fixed_window(key, now_us, period_us, start_us, used)
+  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
+  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  return expiry_ms
+end
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  return expiry_ms
 end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
@@ -361,12 +355,12 @@ local function charge_sliding_log(key, log, now_us, tokens)
   set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
-local function write_sliding_log(key, now_us, log, from_us, until_us)
+local function write_sliding_log(key, now_us, log)
   local newest_us, live, more = now_us, log.length - log.from, ''
   if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  local block, expiry_ms = block_head(now_us, from_us, until_us, ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
-  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or #block ~= log.at - LOG_HEAD
+  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or log.at > LOG_HEAD
   local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
@@ -377,25 +371,24 @@ local function write_sliding_log(key, now_us, log, from_us, until_us)
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ block, head, entries, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
   else
-    if until_us then head = table.concat({ block, head }) end
     redis.call('SETRANGE', key, 0, head)
-    if more ~= '' then redis.call('SETRANGE', key, log.at + 8 * log.to, more) end
+    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
     redis.call('PEXPIRE', key, expiry_ms)
   end
+  return expiry_ms
 end
 local function charge_window(key, now_us, policy, window)
   if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
-local function write_window(key, now_us, policy, window, from_us, until_us)
+local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
   elseif policy[1] == 'c' then
-    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
-  else
-    write_sliding_log(key, now_us, window[3], from_us, until_us)
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
   end
+  return write_sliding_log(key, now_us, window[3])
 end
 local function refund_sliding_log(key, log, tokens)
   if tokens > log.kept then tokens = log.kept end
@@ -450,11 +443,6 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
-local function reply_block(reply, n, until_us)
-  if not until_us then return n end
-  reply[n + 1], reply[n + 2] = -2, until_us
-  return n + 2
-end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
@@ -468,15 +456,17 @@ for i = 1, #KEYS do
   local policy, tokens = policies[argv[slot]], argv[slot + 1]
   slot = slot + 2
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value, from_us, until_us = without_block(values[i], now_us)
+  local value, from_us, until_us, block_bytes = without_block(KEYS[i], values[i], now_us, policy[1])
+  local expiry_ms
   if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+    local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
       adjust_window(KEYS[i], policy, now_us, window, tokens)
-      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
-      write_window(KEYS[i], now_us, policy, window, from_us, until_us)
+      n = reply_window(reply, n, KEYS[i], policy, window)
+      expiry_ms = write_window(KEYS[i], now_us, policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
@@ -484,20 +474,22 @@ for i = 1, #KEYS do
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
       local moved = level + tokens * policy[2]
       if tokens > 0 then
         level = math.max(level, math.min(moved, math.max(0, (policy[5] - older - newer) * policy[2])))
       else
         level = math.max(moved, -policy[5] * policy[2])
       end
-      write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
-        newer_id, newer_death_us, demand, from_us, until_us)
-      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+      expiry_ms = write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id,
+        older_death_us, newer, newer_id, newer_death_us, demand)
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,
         newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
   end
+  if until_us and expiry_ms then write_block(KEYS[i], now_us, from_us, until_us, expiry_ms) end
 end
 return reply
 `,
@@ -581,7 +573,7 @@ return { now_us, count, offered_share, offered_even, due, demand }
 /** lua/block.lua: Blocks buckets, so that they serve nobody until then; in place of a block that there is already. What they hold goes on as without it. */
 export const block: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "block",
-  sha1: "bf6aaa8baf6c5dcc96835212add9a988f81e5142",
+  sha1: "c528e055cc3a8e778710c1472b23b83da078b238",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: block
 local function server_time_us()
@@ -669,20 +661,8 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function block_head(now_us, from_us, until_us, expiry_ms)
-  if not until_us then return '', expiry_ms end
-  return struct.pack('<Bdd', 9, from_us, until_us), max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)
-end
-local function write_value(key, value, expiry_ms, now_us, from_us, until_us)
-  if until_us then
-    local head
-    head, expiry_ms = block_head(now_us, from_us, until_us, expiry_ms)
-    value = table.concat({ head, value })
-  end
-  redis.call('SET', key, value, 'PX', expiry_ms)
-end
 local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
-  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
+  older_death_us, newer, newer_id, newer_death_us, demand)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -693,21 +673,9 @@ local function write_token_bucket(key, now_us, units_per_token, level, time_us, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
-end
-local BLOCK_HEAD = 17
-local function without_block(value, now_us)
-  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
-  local _, from_us, until_us = struct.unpack('<Bdd', value)
-  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
-  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
-  value = string.sub(value, BLOCK_HEAD + 1)
-  if until_us <= now_us then return value end
-  return value, from_us, until_us
-end
-local function block_size(stored, value)
-  if not stored then return 0 end
-  return #stored - #value
+  local expiry_ms = token_bucket_expiry_ms(full_us, level, escrow_us)
+  redis.call('SET', key, value, 'PX', expiry_ms)
+  return expiry_ms
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -883,9 +851,6 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
-    if type(value) == 'string' and string.byte(value) == 9 then
-      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
-    end
   else
     value = redis.pcall('GET', key)
   end
@@ -916,13 +881,34 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
-  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
+local function without_block(key, value, now_us, kind)
+  if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then
+    return value, nil, nil, 0
+  end
+  if kind == 'l' then
+    value = redis.call('GETRANGE', key, 17, 16 + LOG_HEAD)
+  else
+    value = string.sub(value, 18)
+  end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  if until_us <= now_us then return value, nil, nil, 17 end
+  return value, from_us, until_us, 17
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
+local function write_block(key, now_us, from_us, end_us, least_ms)
+  local value = table.concat({ struct.pack('<Bdd', 9, from_us, end_us), redis.call('GET', key) })
+  redis.call('SET', key, value, 'PX', max(least_ms, ceil((end_us - now_us) / 1000) + 1))
+end
+local function write_fixed_window(key, now_us, period_us, start_us, used)
+  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
+  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  return expiry_ms
+end
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  return expiry_ms
 end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
@@ -931,12 +917,12 @@ local function charge_sliding_log(key, log, now_us, tokens)
   set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
-local function write_sliding_log(key, now_us, log, from_us, until_us)
+local function write_sliding_log(key, now_us, log)
   local newest_us, live, more = now_us, log.length - log.from, ''
   if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  local block, expiry_ms = block_head(now_us, from_us, until_us, ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
-  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or #block ~= log.at - LOG_HEAD
+  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or log.at > LOG_HEAD
   local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
@@ -947,25 +933,24 @@ local function write_sliding_log(key, now_us, log, from_us, until_us)
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ block, head, entries, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
   else
-    if until_us then head = table.concat({ block, head }) end
     redis.call('SETRANGE', key, 0, head)
-    if more ~= '' then redis.call('SETRANGE', key, log.at + 8 * log.to, more) end
+    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
     redis.call('PEXPIRE', key, expiry_ms)
   end
+  return expiry_ms
 end
 local function charge_window(key, now_us, policy, window)
   if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
-local function write_window(key, now_us, policy, window, from_us, until_us)
+local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
   elseif policy[1] == 'c' then
-    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
-  else
-    write_sliding_log(key, now_us, window[3], from_us, until_us)
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
   end
+  return write_sliding_log(key, now_us, window[3])
 end
 local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
   tokens, newer_id, life_us, contended)
@@ -992,11 +977,6 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
-local function reply_block(reply, n, until_us)
-  if not until_us then return n end
-  reply[n + 1], reply[n + 2] = -2, until_us
-  return n + 2
-end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
@@ -1011,14 +991,16 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value = without_block(values[i], now_us)
+  local value, _, _, block_bytes = without_block(KEYS[i], values[i], now_us, policy[1])
+  local expiry_ms
   if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+    local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
-      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
-      write_window(KEYS[i], now_us, policy, window, now_us, until_us)
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_window(reply, n, KEYS[i], policy, window)
+      expiry_ms = write_window(KEYS[i], now_us, policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
@@ -1026,14 +1008,16 @@ for i = 1, #KEYS do
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id, older_death_us, newer,
-        newer_id, newer_death_us, demand, now_us, until_us)
-      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      expiry_ms = write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id,
+        older_death_us, newer, newer_id, newer_death_us, demand)
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,
         newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
   end
+  if until_us and expiry_ms then write_block(KEYS[i], now_us, now_us, until_us, expiry_ms) end
 end
 return reply
 `,
@@ -1042,7 +1026,7 @@ return reply
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "peek",
-  sha1: "eca19def493adb9675a197b1cebd4f2338ae353c",
+  sha1: "f1ed41487fc79c63c1527da05b9e89f2988b4627",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -1124,20 +1108,6 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local BLOCK_HEAD = 17
-local function without_block(value, now_us)
-  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
-  local _, from_us, until_us = struct.unpack('<Bdd', value)
-  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
-  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
-  value = string.sub(value, BLOCK_HEAD + 1)
-  if until_us <= now_us then return value end
-  return value, from_us, until_us
-end
-local function block_size(stored, value)
-  if not stored then return 0 end
-  return #stored - #value
-end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
   if aligned == 1 then start_us = now_us - now_us % period_us end
@@ -1312,9 +1282,6 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
-    if type(value) == 'string' and string.byte(value) == 9 then
-      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
-    end
   else
     value = redis.pcall('GET', key)
   end
@@ -1345,6 +1312,21 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
+local function without_block(key, value, now_us, kind)
+  if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then
+    return value, nil, nil, 0
+  end
+  if kind == 'l' then
+    value = redis.call('GETRANGE', key, 17, 16 + LOG_HEAD)
+  else
+    value = string.sub(value, 18)
+  end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  if until_us <= now_us then return value, nil, nil, 17 end
+  return value, from_us, until_us, 17
+end
 local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
   tokens, newer_id, life_us, contended)
   local flag, first = 32 * tokens, n + 1
@@ -1370,11 +1352,6 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
-local function reply_block(reply, n, until_us)
-  if not until_us then return n end
-  reply[n + 1], reply[n + 2] = -2, until_us
-  return n + 2
-end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
@@ -1388,13 +1365,14 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value, _, until_us = without_block(values[i], now_us)
+  local value, _, until_us, block_bytes = without_block(KEYS[i], values[i], now_us, policy[1])
   if is_foreign(KEYS[i], value) then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
-    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+    local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
-      n = reply_window(reply, reply_block(reply, n, until_us), KEYS[i], policy, window)
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_window(reply, n, KEYS[i], policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
@@ -1402,7 +1380,8 @@ for i = 1, #KEYS do
     local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      n = reply_token_bucket(reply, reply_block(reply, n, until_us), now_us, level, time_us, older, older_death_us,
+      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,
         newer, newer_death_us, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
@@ -1416,7 +1395,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A block ends. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "reset",
-  sha1: "ceedff5e3bdbc0257afd9fc609ce67ebb3da7cc2",
+  sha1: "9768839bdc8a6b78d5dbc19511cc2276aff7eb87",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -1497,20 +1476,8 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function block_head(now_us, from_us, until_us, expiry_ms)
-  if not until_us then return '', expiry_ms end
-  return struct.pack('<Bdd', 9, from_us, until_us), max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)
-end
-local function write_value(key, value, expiry_ms, now_us, from_us, until_us)
-  if until_us then
-    local head
-    head, expiry_ms = block_head(now_us, from_us, until_us, expiry_ms)
-    value = table.concat({ head, value })
-  end
-  redis.call('SET', key, value, 'PX', expiry_ms)
-end
 local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
-  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
+  older_death_us, newer, newer_id, newer_death_us, demand)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -1521,21 +1488,9 @@ local function write_token_bucket(key, now_us, units_per_token, level, time_us, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
-end
-local BLOCK_HEAD = 17
-local function without_block(value, now_us)
-  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
-  local _, from_us, until_us = struct.unpack('<Bdd', value)
-  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
-  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
-  value = string.sub(value, BLOCK_HEAD + 1)
-  if until_us <= now_us then return value end
-  return value, from_us, until_us
-end
-local function block_size(stored, value)
-  if not stored then return 0 end
-  return #stored - #value
+  local expiry_ms = token_bucket_expiry_ms(full_us, level, escrow_us)
+  redis.call('SET', key, value, 'PX', expiry_ms)
+  return expiry_ms
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -1711,9 +1666,6 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
-    if type(value) == 'string' and string.byte(value) == 9 then
-      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
-    end
   else
     value = redis.pcall('GET', key)
   end
@@ -1744,13 +1696,30 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
-  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
+local function without_block(key, value, now_us, kind)
+  if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then
+    return value, nil, nil, 0
+  end
+  if kind == 'l' then
+    value = redis.call('GETRANGE', key, 17, 16 + LOG_HEAD)
+  else
+    value = string.sub(value, 18)
+  end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  if until_us <= now_us then return value, nil, nil, 17 end
+  return value, from_us, until_us, 17
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
+local function write_fixed_window(key, now_us, period_us, start_us, used)
+  local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
+  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  return expiry_ms
+end
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  return expiry_ms
 end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
@@ -1759,12 +1728,12 @@ local function charge_sliding_log(key, log, now_us, tokens)
   set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
-local function write_sliding_log(key, now_us, log, from_us, until_us)
+local function write_sliding_log(key, now_us, log)
   local newest_us, live, more = now_us, log.length - log.from, ''
   if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  local block, expiry_ms = block_head(now_us, from_us, until_us, ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
-  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or #block ~= log.at - LOG_HEAD
+  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or log.at > LOG_HEAD
   local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
@@ -1775,25 +1744,24 @@ local function write_sliding_log(key, now_us, log, from_us, until_us)
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ block, head, entries, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
   else
-    if until_us then head = table.concat({ block, head }) end
     redis.call('SETRANGE', key, 0, head)
-    if more ~= '' then redis.call('SETRANGE', key, log.at + 8 * log.to, more) end
+    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
     redis.call('PEXPIRE', key, expiry_ms)
   end
+  return expiry_ms
 end
 local function charge_window(key, now_us, policy, window)
   if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
-local function write_window(key, now_us, policy, window, from_us, until_us)
+local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
   elseif policy[1] == 'c' then
-    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
-  else
-    write_sliding_log(key, now_us, window[3], from_us, until_us)
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
   end
+  return write_sliding_log(key, now_us, window[3])
 end
 local function reset_window(policy, window)
   if policy[1] == 'l' then
@@ -1829,11 +1797,6 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
-local function reply_block(reply, n, until_us)
-  if not until_us then return n end
-  reply[n + 1], reply[n + 2] = -2, until_us
-  return n + 2
-end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
@@ -1847,9 +1810,9 @@ for i = 1, #KEYS do
   local policy = policies[argv[slot]]
   slot = slot + 1
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value = without_block(values[i], now_us)
+  local value, _, _, block_bytes = without_block(KEYS[i], values[i], now_us, policy[1])
   if policy[1] ~= 't' then
-    local window = read_window(KEYS[i], value, now_us, policy, block_size(values[i], value))
+    local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
       or read_window(KEYS[i], false, now_us, policy, 0)
     reset_window(policy, window)
     n = reply_window(reply, n, KEYS[i], policy, window)
@@ -1872,7 +1835,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 2; readonly run: 1 }> = {
   name: "take",
-  sha1: "54a75d2bf863ff9b85347145441eb4c1b956efb9",
+  sha1: "22d5326a319edc75e537ec392acd793e4862333a",
   arity: { head: 1, bucket: 2, run: 1 },
   text: `-- spillway: take
 local redis, struct, KEYS = redis, struct, KEYS
@@ -2314,20 +2277,8 @@ local function read_token_bucket(value, now_us, units_per_token, units_per_tick,
   level, time_us = refilled(level, time_us, now_us, ceiling, units_per_tick, tick_us)
   return level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us
 end
-local function block_head(now_us, from_us, until_us, expiry_ms)
-  if not until_us then return '', expiry_ms end
-  return struct.pack('<Bdd', 9, from_us, until_us), max(expiry_ms, ceil((until_us - now_us) / 1000) + 1)
-end
-local function write_value(key, value, expiry_ms, now_us, from_us, until_us)
-  if until_us then
-    local head
-    head, expiry_ms = block_head(now_us, from_us, until_us, expiry_ms)
-    value = table.concat({ head, value })
-  end
-  redis.call('SET', key, value, 'PX', expiry_ms)
-end
 local function write_token_bucket(key, now_us, units_per_token, level, time_us, full_us, older, older_id,
-  older_death_us, newer, newer_id, newer_death_us, demand, from_us, until_us)
+  older_death_us, newer, newer_id, newer_death_us, demand)
   local value
   if newer_id == 0 and demand == 0 then
     value = struct.pack('<Bdddd', 1, level, time_us, units_per_token, full_us)
@@ -2338,21 +2289,9 @@ local function write_token_bucket(key, now_us, units_per_token, level, time_us, 
   local escrow_us = 0
   if older > 0 then escrow_us = older_death_us - now_us end
   if newer > 0 and newer_death_us - now_us > escrow_us then escrow_us = newer_death_us - now_us end
-  write_value(key, value, token_bucket_expiry_ms(full_us, level, escrow_us), now_us, from_us, until_us)
-end
-local BLOCK_HEAD = 17
-local function without_block(value, now_us)
-  if not value or string.byte(value) ~= 9 or #value <= BLOCK_HEAD then return value end
-  local _, from_us, until_us = struct.unpack('<Bdd', value)
-  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then return value end
-  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
-  value = string.sub(value, BLOCK_HEAD + 1)
-  if until_us <= now_us then return value end
-  return value, from_us, until_us
-end
-local function block_size(stored, value)
-  if not stored then return 0 end
-  return #stored - #value
+  local expiry_ms = token_bucket_expiry_ms(full_us, level, escrow_us)
+  redis.call('SET', key, value, 'PX', expiry_ms)
+  return expiry_ms
 end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
@@ -2528,9 +2467,6 @@ local function value_of(key, policy)
   local value
   if policy[1] == 'l' then
     value = redis.pcall('GETRANGE', key, 0, LOG_HEAD - 1)
-    if type(value) == 'string' and string.byte(value) == 9 then
-      value = redis.call('GETRANGE', key, 0, BLOCK_HEAD + LOG_HEAD - 1)
-    end
   else
     value = redis.pcall('GET', key)
   end
@@ -2561,13 +2497,15 @@ local function reply_window(reply, n, key, policy, window, costs)
   reply[n + 4] = window[5]
   return n + 4
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used, from_us, until_us)
+local function write_fixed_window(key, now_us, period_us, start_us, used)
   local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bdd', 3, start_us, used), expiry_ms, now_us, from_us, until_us)
+  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  return expiry_ms
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, from_us, until_us)
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  write_value(key, struct.pack('<Bddd', 4, start_us, previous, current), expiry_ms, now_us, from_us, until_us)
+  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  return expiry_ms
 end
 local function charge_sliding_log(key, log, now_us, tokens)
   if tokens == 0 then return end
@@ -2576,12 +2514,12 @@ local function charge_sliding_log(key, log, now_us, tokens)
   set_last_entry(log, us == now_us and log.length - 1 or log.length, now_us, count + tokens)
   log.kept, log.used = log.kept + tokens, log.used + tokens
 end
-local function write_sliding_log(key, now_us, log, from_us, until_us)
+local function write_sliding_log(key, now_us, log)
   local newest_us, live, more = now_us, log.length - log.from, ''
   if live > 0 then newest_us = log_entry(key, log, log.length - 1) end
   if log.length > log.to then more = struct.pack('<I6I2', log.more_us % TIMES, log.more_count) end
-  local block, expiry_ms = block_head(now_us, from_us, until_us, ceil((newest_us + log.keep_us - now_us) / 1000) + 1)
-  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or #block ~= log.at - LOG_HEAD
+  local expiry_ms = ceil((newest_us + log.keep_us - now_us) / 1000) + 1
+  local is_whole = live < 2 or log.from >= 64 and 2 * log.from >= log.to or log.at > LOG_HEAD
   local from, to, entries = log.from, log.length, ''
   if is_whole then
     from, to = 0, live
@@ -2592,25 +2530,24 @@ local function write_sliding_log(key, now_us, log, from_us, until_us)
   local head =
     struct.pack('<BdddI2I2I4I4', 5, log.keep_us, log.kept_us, newest_us, log.keep_tokens, log.base, from, to)
   if is_whole then
-    redis.call('SET', key, table.concat({ block, head, entries, more }), 'PX', expiry_ms)
+    redis.call('SET', key, table.concat({ head, entries, more }), 'PX', expiry_ms)
   else
-    if until_us then head = table.concat({ block, head }) end
     redis.call('SETRANGE', key, 0, head)
-    if more ~= '' then redis.call('SETRANGE', key, log.at + 8 * log.to, more) end
+    if more ~= '' then redis.call('SETRANGE', key, LOG_HEAD + 8 * log.to, more) end
     redis.call('PEXPIRE', key, expiry_ms)
   end
+  return expiry_ms
 end
 local function charge_window(key, now_us, policy, window)
   if policy[1] == 'l' then charge_sliding_log(key, window[3], now_us, window[4]) end
 end
-local function write_window(key, now_us, policy, window, from_us, until_us)
+local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    write_fixed_window(key, now_us, policy[3], window[3], window[4], from_us, until_us)
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
   elseif policy[1] == 'c' then
-    write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], from_us, until_us)
-  else
-    write_sliding_log(key, now_us, window[3], from_us, until_us)
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
   end
+  return write_sliding_log(key, now_us, window[3])
 end
 local function settled_lease(id, settled, returned, level, older, older_id, newer, newer_id, units_per_token, burst)
   local closed
@@ -2741,30 +2678,9 @@ local function reply_token_bucket(reply, n, now_us, level, time_us, older, older
   reply[first] = flag
   return n
 end
-local function reply_block(reply, n, until_us)
-  if not until_us then return n end
-  reply[n + 1], reply[n + 2] = -2, until_us
-  return n + 2
-end
 local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
-end
-local function close_token_bucket(reply, n, key, now_us, policy, b)
-  local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
-    b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
-  local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
-  if b[WISH] and not b[REFUSED] and not b.until_us then
-    tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
-  end
-  if tokens > 0 then
-    level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
-      granted_lease(tokens, life_us, now_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
-  end
-  write_token_bucket(key, now_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id, older_death_us,
-    newer, newer_id, newer_death_us, b[DEMAND], b.from_us, b.until_us)
-  return reply_token_bucket(reply, reply_block(reply, n, b.until_us), now_us, level, b[TIME_US], older, older_death_us,
-    newer, newer_death_us, tokens, newer_id, life_us, contended)
 end
 local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
@@ -2778,10 +2694,27 @@ for i = 1, key_count do
   local policy = policies[number]
   policy_of[i] = policy
   if values[i] == nil then values[i] = value_of(KEYS[i], policy) end
-  local value, from_us, until_us = without_block(values[i], call_us)
-  local b = open_bucket(KEYS[i], value, call_us, policy, argv, report, block_size(values[i], value))
-  if b and until_us then b.from_us, b.until_us = from_us, until_us end
-  buckets[i] = b
+  buckets[i] = open_bucket(KEYS[i], values[i], call_us, policy, argv, report, 0)
+  if not buckets[i] and values[i] then
+local function without_block(key, value, now_us, kind)
+  if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
+  local _, from_us, until_us = struct.unpack('<Bdd', value)
+  if not (from_us >= 0 and from_us <= LARGEST and until_us >= 0 and until_us <= LARGEST) then
+    return value, nil, nil, 0
+  end
+  if kind == 'l' then
+    value = redis.call('GETRANGE', key, 17, 16 + LOG_HEAD)
+  else
+    value = string.sub(value, 18)
+  end
+  if from_us > now_us then from_us, until_us = now_us, until_us - (from_us - now_us) end
+  if until_us <= now_us then return value, nil, nil, 17 end
+  return value, from_us, until_us, 17
+end
+    local value, from_us, until_us, block_bytes = without_block(KEYS[i], values[i], call_us, policy[1])
+    local b = block_bytes > 0 and open_bucket(KEYS[i], value, call_us, policy, argv, report, block_bytes)
+    if b then buckets[i], b.from_us, b.until_us = b, from_us, until_us end
+  end
 end
 local served, run = { 0 }, 0
 while slot <= argument_count do
@@ -2792,15 +2725,37 @@ while slot <= argument_count do
 end
 local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1
 for i = 1, key_count do
-  local b, policy = buckets[i], policy_of[i]
+  local b, policy, expiry_ms = buckets[i], policy_of[i], nil
+  local until_us = b and b.until_us
+  if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
   if not b then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
     charge_window(KEYS[i], call_us, policy, b)
-    n = reply_window(reply, reply_block(reply, n, b.until_us), KEYS[i], policy, b, b[COSTS])
-    write_window(KEYS[i], call_us, policy, b, b.from_us, b.until_us)
+    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
+    expiry_ms = write_window(KEYS[i], call_us, policy, b)
   else
-    n = close_token_bucket(reply, n, KEYS[i], call_us, policy, b)
+    local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
+      b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
+    local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
+    if b[WISH] and not b[REFUSED] and not until_us then
+      tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
+    end
+    if tokens > 0 then
+      level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
+        granted_lease(tokens, life_us, call_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
+    end
+    expiry_ms = write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id,
+      older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
+    n = reply_token_bucket(reply, n, call_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
+      tokens, newer_id, life_us, contended)
+  end
+  if until_us then
+local function write_block(key, now_us, from_us, end_us, least_ms)
+  local value = table.concat({ struct.pack('<Bdd', 9, from_us, end_us), redis.call('GET', key) })
+  redis.call('SET', key, value, 'PX', max(least_ms, ceil((end_us - now_us) / 1000) + 1))
+end
+    write_block(KEYS[i], call_us, b.from_us, until_us, expiry_ms)
   end
 end
 for i = 1, run do reply[n + i] = served[i] end
