@@ -49,7 +49,7 @@ export const TWINS: readonly Twin[] = [
   {
     mistake: "a key expires without regard to the life of its escrow",
     leases: true,
-    edits: [["token_bucket_expiry_ms(full_us, level, escrow_us)\n", "token_bucket_expiry_ms(full_us, level, 0)\n"]],
+    edits: [["= token_bucket_expiry_ms(full_us, level, escrow_us)", "= token_bucket_expiry_ms(full_us, level, 0)"]],
   },
   {
     mistake: "a policy with a shorter time to full shortens the life of a bucket that knew a longer one",
