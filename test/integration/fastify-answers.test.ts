@@ -76,6 +76,26 @@ describe.each(CASES)("the answer of Fastify, over %s, %s", (way, who) => {
     });
   });
 
+  it("a bucket of 2 a second and 3 at most: three of five requests go in, the others wait for a second", async () => {
+    const { ask, clock } = await setup({ name: "bucket", limit: 2, period: "1s", burst: 3 });
+    const answers = [];
+    for (let n = 0; n < 5; n++) answers.push(await ask());
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429]);
+    for (const answer of answers.slice(3)) expect(fieldsOf(answer)["retry-after"]).toBe("1");
+    clock.advance(500);
+    expect((await ask()).status).toBe(200);
+  });
+
+  it("blocked: 429 with the rest of the block, whatever is left", async () => {
+    const { ask, clock, limiter } = await setup();
+    await ask();
+    await limiter.block("ip:127.0.0.1", "1m");
+    clock.advance(20_500);
+    const answer = await ask();
+    expect([answer.status, fieldsOf(answer)["retry-after"]]).toEqual([429, "40"]);
+    expect(JSON.parse(answer.body)).toMatchObject({ code: "SPILLWAY_BLOCKED", retryAfterMs: 39_500 });
+  });
+
   it("refused: 429, Retry-After, and the wait in the body", async () => {
     const { ask, clock } = await setup();
     await emptied(ask);

@@ -1,5 +1,6 @@
 import { startWorkerFleet } from "@spillway/testkit";
 import type { RateLimiterOptions } from "spillway";
+import type { Span } from "../chaos/admissions.ts";
 import type { RedisFixture } from "../support/redis-fixture.ts";
 
 const MODULE = new URL("fixtures/lease-holder.mjs", import.meta.url);
@@ -14,12 +15,21 @@ export interface HolderReport {
   readonly held: number;
 }
 
+export interface RandomLoad {
+  readonly seed: number;
+  readonly atOnce: number;
+  readonly pauseMs: number;
+  readonly forMs: number;
+}
+
 /** Processes that lease from one Redis. */
 export interface Holders {
   /** Consumes `count` times at once. */
   atOnce(index: number, count: number, key?: string): Promise<HolderReport>;
   /** Consumes one after another. */
   steadily(index: number, everyMs: number, forMs: number): Promise<HolderReport>;
+  /** Consumes by chance, by a seed: up to `atOnce` times at once, with pauses of up to `pauseMs` between. */
+  randomly(index: number, load: RandomLoad): Promise<HolderReport & { readonly admissions: readonly Span[] }>;
   /** Consumes until it holds leased tokens. */
   untilItHolds(index: number, atLeast: number): Promise<HolderReport>;
   /** What local state decides at once. */
@@ -44,6 +54,7 @@ export async function startHolders(
   return {
     atOnce: (index, asks, key = "k") => ask(index, "atOnce", { count: asks, key }),
     steadily: (index, everyMs, forMs) => ask(index, "steadily", { everyMs, forMs }),
+    randomly: (index, load) => ask(index, "randomly", load),
     untilItHolds: (index, atLeast) => ask(index, "untilItHolds", { atLeast }),
     now: (index, asks) => ask(index, "now", { count: asks }),
     remaining: (index) => ask(index, "remaining"),

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { advance, algorithmOf, type BucketState, copyOf } from "../../algorithms/bucket.ts";
 import {
   type ContractCase,
   EACH_ALGORITHM,
   keysOfOneGroup,
   newKey,
+  policyOf,
   remaining,
   runOf,
   SLOW,
@@ -11,6 +13,9 @@ import {
   take,
   WINDOW,
 } from "./contract-case.ts";
+
+/** Refills a hundred times a second, so that it has changed when it is looked at again, and is not full. */
+const QUICK = policyOf({ name: "quick", limit: 100, period: "1s", burst: 20 });
 
 const unreported = (key: string, policy: typeof SLOW): { key: string; policy: typeof SLOW; report: undefined } => ({
   key,
@@ -158,6 +163,36 @@ export const askCases: readonly ContractCase[] = [
         const key = newKey();
         const replies = await Promise.all(Array.from({ length: 50 }, () => take(store, key, policy, runOf(1))));
         assert.equal(replies.flat().filter((served) => served === 1).length, 10);
+      }
+    },
+  },
+  {
+    title: "a refusal by one policy leaves the others' level, brought to the same instant, as it was",
+    async run({ store, advance: pass }) {
+      for (const refusing of EACH_ALGORITHM) {
+        const key = newKey();
+        const others = [...EACH_ALGORITHM, QUICK].filter((policy) => policy !== refusing);
+        await take(store, key, refusing, runOf(10));
+        const charges = others.map((_, bucket) => ({ bucket, cost: 7 }));
+        const buckets = others.map((policy) => unreported(key, policy));
+        const before = await store.take({ buckets, runs: [{ count: 1, charges }] });
+        assert.deepEqual(before.served, [1]);
+        await pass(3);
+        const all = [...buckets, unreported(key, refusing)];
+        const refused = { count: 2, charges: all.map((_, bucket) => ({ bucket, cost: 1 })) };
+        const after = await store.take({ buckets: all, runs: [refused] });
+        assert.deepEqual(after.served, [0]);
+        for (const [i, { shape, name }] of others.entries()) {
+          const state = copyOf(stateOf(before.buckets[i]));
+          advance(state, shape, after.nowUs);
+          const found = stateOf(after.buckets[i]);
+          const stands = (one: BucketState): unknown => [
+            algorithmOf(shape).remaining(one, shape),
+            algorithmOf(shape).waitUs(one, shape, 10, after.nowUs),
+            one.kind === "token-bucket" ? one.level : 0,
+          ];
+          assert.deepEqual(stands(found), stands(state), `${name} beside ${refusing.name}`);
+        }
       }
     },
   },
