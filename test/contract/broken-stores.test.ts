@@ -80,9 +80,34 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
       take: (call) => sound.take({ ...call, buckets: call.buckets.map(own) }),
       peek: (addresses) => sound.peek(addresses.map(own)),
       adjust: (adjustments) => sound.adjust(adjustments.map(own)),
+      block: (addresses, durationUs) => sound.block(addresses.map(own), durationUs),
       reset: (addresses) => sound.reset(addresses.map(own)),
     };
   },
+  "keeps the longer of two blocks": (sound) => {
+    const longestUs = new Map<string, number>();
+    return {
+      async block(addresses, durationUs) {
+        const id = addresses.map(({ key, policy }) => `${policy.name} ${key}`).join();
+        if (durationUs > 0) longestUs.set(id, Math.max(durationUs, longestUs.get(id) ?? 0));
+        return await sound.block(addresses, durationUs && (longestUs.get(id) as number));
+      },
+    };
+  },
+  "lets a penalty end a block": (sound) => ({
+    async adjust(adjustments) {
+      await sound.block(adjustments, 0);
+      return await sound.adjust(adjustments);
+    },
+  }),
+  "serves what costs nothing of a blocked bucket": (sound) => ({
+    async take(call) {
+      const reply = await sound.take(call);
+      const isFree = (run: Call["runs"][number]): boolean => run.charges.every(({ cost }) => cost === 0);
+      const served = reply.served.map((count, i) => (isFree(call.runs[i] as Call["runs"][number]) ? 1 : count));
+      return { ...reply, served };
+    },
+  }),
   "cannot be closed twice": (sound) => {
     let closed = false;
     return {
@@ -130,7 +155,7 @@ async function failuresOf(open: () => StoreUnderTest): Promise<string[]> {
 function open(mistake: Mistake): StoreUnderTest {
   const clock = manualClock();
   const sound = memoryStore({ clock, maxKeys: 1000 });
-  const methods = ["take", "peek", "adjust", "reset", "close"] as const;
+  const methods = ["take", "peek", "adjust", "block", "reset", "close"] as const;
   const bound = Object.fromEntries(
     methods.map((name) => [name, (...args: never[]) => Reflect.apply(sound[name], sound, args)]),
   );
