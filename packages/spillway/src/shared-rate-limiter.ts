@@ -317,7 +317,7 @@ export class SharedRateLimiter implements RateLimiter {
       health: this.#guards.health(),
       replicas: this.#degraded.processes,
       share: this.#degraded.share,
-      keys: this.#lanes.size,
+      keys: Math.max(this.#lanes.size, this.#degraded.keys),
       store: this.#store.name,
     };
   }

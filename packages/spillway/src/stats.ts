@@ -23,8 +23,9 @@ export interface LimiterStats {
   /** The part of each limit, from 0 to 1, that this process would admit if the store went away now. */
   readonly share: number;
   /**
-   * Keys of which this limiter keeps something: callers who wait, leased tokens, a remembered refusal, a share. At most
-   * `maxKeys`, and those with callers or leased tokens; what a memory store keeps is not among them.
+   * Keys of which this limiter keeps something: callers who wait, leased tokens, a remembered refusal; or while the store is away
+   * those that have a share, when these are more. At most `maxKeys`, and those with callers or leased tokens; what a memory store
+   * keeps is not among them.
    */
   readonly keys: number;
   readonly store: string;

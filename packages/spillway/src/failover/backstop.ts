@@ -3,7 +3,7 @@ import { allowed, refused, statusOf } from "../decide.ts";
 import type { Decision, DecisionSource, PolicyStatus } from "../decision.ts";
 import type { Policy, StoreFailureMode } from "../policy.ts";
 import { advanceOwed, newOwed, type Owed, owedTokens } from "./owed.ts";
-import { addRefill, reserve, settle, shareOfPolicy, startBucket } from "./policy-share.ts";
+import { addRefill, reserve, SharesOfPolicies, settle, startBucket } from "./policy-share.ts";
 import { type WindowShape, windowShareOf } from "./window-share.ts";
 
 /** What one bucket has left of this process's share while the store cannot answer, and what went in on it. */
@@ -17,6 +17,8 @@ export interface BackstopBucket {
   share: number;
   /** Filled so much later than it might have, since the store may be there after all. */
   withheldMs: number;
+  /** Another one of the same key. */
+  next: BackstopBucket | undefined;
 }
 
 /** How the store last said that the windows of a key stand: what a share of them begins with. */
@@ -49,7 +51,8 @@ const LONG_UNSEEN_MS = 60_000;
 export class Backstop {
   readonly #share: (awaySinceMs: number) => number;
   readonly #defaultMode: StoreFailureMode;
-  readonly #own = new WeakMap<Policy, { readonly share: number; readonly policy: Policy }>();
+  /** Policies as this process alone may use them. */
+  readonly #own = new SharesOfPolicies();
 
   /** @param share what part of each limit this process may use, from 0 to 1, when the store is away since `awaySinceMs`. */
   constructor(share: (awaySinceMs: number) => number, defaultMode: StoreFailureMode) {
@@ -68,16 +71,16 @@ export class Backstop {
     const { awaySinceMs, leaseMs, withheldMs, view } = start;
     const share = this.#share(awaySinceMs);
     const nowUs = Math.floor(nowMs * 1000);
-    const own = this.#ownPolicy(policy, share);
+    const own = this.#own.of(policy, share);
     const state = windowSeen(policy, own, share, view, index, nowUs) ?? algorithmOf(own.shape).open(own.shape, nowUs);
     const filledUs = (nowMs - awaySinceMs - leaseMs - withheldMs) * 1000;
     startBucket(state, own, filledUs, leastTokens(policy, start, nowMs));
-    return { key, policy, state, owed: newOwed(nowUs), share, withheldMs };
+    return { key, policy, state, owed: newOwed(policy, nowUs), share, withheldMs, next: undefined };
   }
 
   /** The store is away for sure: a bucket gets what was withheld until then. */
   release(bucket: BackstopBucket): void {
-    const { shape } = this.#ownPolicy(bucket.policy, bucket.share);
+    const { shape } = this.#own.of(bucket.policy, bucket.share);
     addRefill(bucket.state, shape, bucket.withheldMs * 1000);
     bucket.withheldMs = 0;
   }
@@ -147,7 +150,7 @@ export class Backstop {
     for (const [i, bucket] of buckets.entries()) {
       const cost = costs[i] as number;
       if (cost > 0 && this.#modeOf(bucket.policy) === "backstop")
-        run(this.#ownPolicy(bucket.policy, bucket.share), bucket, cost);
+        run(this.#own.of(bucket.policy, bucket.share), bucket, cost);
     }
   }
 
@@ -158,7 +161,7 @@ export class Backstop {
   takeOwed(bucket: BackstopBucket, awaySinceMs: number, unnoticedMs: number, nowUs: number): number {
     const own = this.#advance(bucket, this.#share(awaySinceMs), nowUs);
     const { owed, policy, state, share } = bucket;
-    bucket.owed = newOwed(nowUs);
+    bucket.owed = newOwed(policy, nowUs);
     if (this.#modeOf(policy) === "open") return Math.min(owed.admitted, policy.capacity);
     if (state.kind !== "token-bucket")
       return Math.max(0, Math.min(owed.admitted, own.capacity - algorithmOf(own.shape).remaining(state, own.shape)));
@@ -178,7 +181,7 @@ export class Backstop {
   }
 
   #advanceBy(share: number, { policy, state, owed }: BackstopBucket, nowUs: number): Policy {
-    const own = this.#ownPolicy(policy, share);
+    const own = this.#own.of(policy, share);
     algorithmOf(own.shape).advance(state, own.shape, nowUs);
     advanceOwed(owed, policy, share, nowUs);
     return own;
@@ -204,17 +207,13 @@ export class Backstop {
     return policies.some((policy) => this.#modeOf(policy) === "backstop") ? "backstop" : "open";
   }
 
-  #modeOf(policy: Policy): StoreFailureMode {
-    return policy.onStoreFailure ?? this.#defaultMode;
+  /** Whether this process's share of a policy decides while the store is away. */
+  isShared(policy: Policy): boolean {
+    return this.#modeOf(policy) === "backstop";
   }
 
-  /** The policy as this process alone may use it. */
-  #ownPolicy(policy: Policy, share: number): Policy {
-    const known = this.#own.get(policy);
-    if (known?.share === share) return known.policy;
-    const own = shareOfPolicy(policy, share);
-    this.#own.set(policy, { share, policy: own });
-    return own;
+  #modeOf(policy: Policy): StoreFailureMode {
+    return policy.onStoreFailure ?? this.#defaultMode;
   }
 }
 

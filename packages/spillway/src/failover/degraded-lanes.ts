@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import type { BucketState } from "../algorithms/bucket.ts";
 import type { Clock } from "../clock.ts";
 import type { Decision } from "../decision.ts";
@@ -13,9 +12,11 @@ import { Backstop, type BackstopBucket, type BackstopStart } from "./backstop.ts
 import { BlockedKeys } from "./blocked-keys.ts";
 import { CommonReturn } from "./common-return.ts";
 import { leaseStandsMs } from "./lease-stands.ts";
+import { LetGoBuckets } from "./let-go-buckets.ts";
 import type { NodeGuards } from "./node-guards.ts";
 import { Repayments } from "./repayments.ts";
 import { type Phase, type ReplicaShares, replicaSharesOf, type ShareUser } from "./replica-shares.ts";
+import { ShareBuckets } from "./share-buckets.ts";
 
 export interface DegradedLanesOptions {
   readonly store: Store;
@@ -50,10 +51,9 @@ export class DegradedLanes implements ShareUser {
   readonly #backstop: Backstop;
   readonly #repayments: Repayments;
   readonly #returns: CommonReturn;
-  /** By policy and key. */
-  readonly #buckets: LRUCache<string, BackstopBucket>;
+  readonly #buckets: ShareBuckets;
+  readonly #letGo: LetGoBuckets;
   readonly #blocked: BlockedKeys;
-  #age = 0;
 
   constructor(options: DegradedLanesOptions) {
     const { store, clock, deadlineMs, maxKeys, replicas, onStoreFailure } = options;
@@ -61,9 +61,14 @@ export class DegradedLanes implements ShareUser {
     this.replicas = replicas;
     this.#shares = replicaSharesOf(store, clock);
     this.#backstop = new Backstop((awaySinceMs) => this.#shares.inUse(awaySinceMs), onStoreFailure);
-    this.#repayments = new Repayments(store, clock);
-    this.#returns = new CommonReturn(clock, deadlineMs, (node) => this.#letGo(node));
-    this.#buckets = new LRUCache({ max: maxKeys, dispose: () => this.#age++ });
+    this.#repayments = new Repayments(store, clock, 2 * maxKeys);
+    this.#returns = new CommonReturn(clock, deadlineMs, (node) => this.#end(node));
+    this.#letGo = new LetGoBuckets(
+      maxKeys,
+      () => this.#shares.leastInUse,
+      (policy) => this.#backstop.isShared(policy),
+    );
+    this.#buckets = new ShareBuckets(maxKeys, (bucket) => this.#letGo.add(bucket, clock.monotonicMs()));
     this.#blocked = new BlockedKeys(maxKeys);
     this.#shares.join(this);
   }
@@ -76,6 +81,11 @@ export class DegradedLanes implements ShareUser {
   decided(): number {
     const { allowed, refused } = this.#options.counters;
     return allowed + refused;
+  }
+
+  /** How many keys have a share that was asked for. */
+  get keys(): number {
+    return this.#buckets.keys;
   }
 
   /** How many processes share the limits. */
@@ -106,7 +116,7 @@ export class DegradedLanes implements ShareUser {
     if (blocked !== undefined) return blocked;
     const awaySinceMs = this.#awaySinceMs(lane.keyOf(0), nowMs);
     const { buckets } = this.#backstopOf(lane, awaySinceMs, nowMs);
-    lane.decidedMs = nowMs;
+    this.#options.lanes.noteDecided(lane, nowMs);
     return this.#backstop.decide(lane.key, costs, buckets, awaySinceMs, Math.floor(nowMs * 1000));
   }
 
@@ -159,10 +169,12 @@ export class DegradedLanes implements ShareUser {
 
   /** The store has decided for a lane: it is told what went in there without it. */
   onAnswered(lane: Lane): void {
-    const { backstop } = lane;
-    if (backstop === undefined) return;
-    if (backstop.age === this.#age) for (const bucket of backstop.buckets) this.#tell(bucket, 0);
-    if (!this.isHeld(lane)) lane.backstop = undefined;
+    if (this.#buckets.keys > 0)
+      for (const [i, { name }] of lane.set.policies.entries()) {
+        const bucket = this.#buckets.find(lane.keyOf(i), name);
+        if (bucket !== undefined) this.#tell(bucket, 0);
+      }
+    if (lane.backstop !== undefined && !this.isHeld(lane)) lane.backstop = undefined;
   }
 
   /** A node answers again: it is told of every key what went in without it, also of those that nobody asks for any more. */
@@ -185,8 +197,9 @@ export class DegradedLanes implements ShareUser {
   /** Tells the store all that it can be told now. */
   tellAll(unnoticedMs = 0): void {
     const { guards } = this.#options;
-    for (const bucket of [...this.#buckets.values()])
-      if (guards.guardOf(guards.groupOf(bucket.key)).state.kind !== "open") this.#tell(bucket, unnoticedMs);
+    const canTell = (key: string): boolean => guards.guardOf(guards.groupOf(key)).state.kind !== "open";
+    for (const bucket of this.#buckets.values()) if (canTell(bucket.key)) this.#tell(bucket, unnoticedMs);
+    this.#tellLetGo(canTell, unnoticedMs);
     this.#repayments.send();
   }
 
@@ -195,11 +208,17 @@ export class DegradedLanes implements ShareUser {
     this.#blocked.note(lane, states, storeUs, this.#options.clock.monotonicMs());
   }
 
+  #tellLetGo(canTell: (key: string) => boolean, unnoticedMs: number): void {
+    const { clock } = this.#options;
+    for (const { key, policy, tokens } of this.#letGo.takeOwed(canTell, unnoticedMs, clock.monotonicMs()))
+      this.#repayments.add({ key, policy }, tokens);
+  }
+
   /** The key of a lane is as if unused. */
   forget(lane: Lane): void {
     this.#blocked.forget(lane);
-    lane.decidedMs = Number.NEGATIVE_INFINITY;
-    for (const [i, { name }] of lane.set.policies.entries()) this.#buckets.delete(idOf(name, lane.keyOf(i)));
+    this.#options.lanes.forgetDecided(lane);
+    for (const [i, { name }] of lane.set.policies.entries()) this.#buckets.delete(lane.keyOf(i), name);
   }
 
   /** Gives the shares back, as far as the store hears of it. */
@@ -222,34 +241,36 @@ export class DegradedLanes implements ShareUser {
       unnoticedMs,
       Math.floor(nowMs * 1000),
     );
-    if (!this.#isHeld(key)) this.#buckets.delete(idOf(policy.name, key));
+    if (!this.#isHeld(key)) this.#buckets.delete(key, policy.name);
     if (tokens > 0) this.#repayments.add({ key, policy }, tokens);
   }
 
   /** Everybody is back: what was kept to hold the lanes of a node to their share is not needed any more. */
-  #letGo(node: string): void {
+  #end(node: string): void {
     const { guards } = this.#options;
-    for (const bucket of [...this.#buckets.values()]) if (guards.nodeOf(bucket.key) === node) this.#tell(bucket, 0);
+    for (const bucket of this.#buckets.values()) if (guards.nodeOf(bucket.key) === node) this.#tell(bucket, 0);
+    this.#tellLetGo((key) => guards.nodeOf(key) === node, 0);
+    if (guards.isWhole && !this.#returns.isUnderWay) this.#letGo.forgetTimes();
   }
 
   #backstopOf(lane: Lane, awaySinceMs: number, nowMs: number): LaneBackstop {
-    if (lane.backstop?.age === this.#age) return lane.backstop;
-    const { lanes } = this.#options;
-    const start = { decidedMs: lanes.decidedMs(lane, nowMs), view: lane.view, awaySinceMs };
-    const buckets = lane.set.policies.map((_, i) => this.#bucketOf(lane, i, start, nowMs));
-    lane.backstop = { buckets, age: this.#age, reserved: 0 };
-    lanes.keep(lane);
+    this.#letGo.watchShare(nowMs);
+    if (lane.backstop?.age === this.#buckets.age) return lane.backstop;
+    const buckets = lane.set.policies.map((_, i) => this.#bucketOf(lane, i, awaySinceMs, nowMs));
+    lane.backstop = { buckets, age: this.#buckets.age, reserved: 0 };
     return lane.backstop;
   }
 
-  #bucketOf(lane: Lane, index: number, start: KnownStart, nowMs: number): BackstopBucket {
+  #bucketOf(lane: Lane, index: number, awaySinceMs: number, nowMs: number): BackstopBucket {
     const policy = lane.set.policies[index] as Policy;
     const key = lane.keyOf(index);
-    const id = idOf(policy.name, key);
-    const known = this.#buckets.get(id);
+    const known = this.#buckets.find(key, policy.name);
     if (known?.policy === policy) return known;
+    if (known !== undefined) this.#letGo.add(known, nowMs);
+    const start = { decidedMs: this.#options.lanes.decidedMs(lane, nowMs), view: lane.view, awaySinceMs };
     const bucket = this.#backstop.open(key, policy, index, { ...start, ...this.#delays(lane, index, start) }, nowMs);
-    this.#buckets.set(id, bucket);
+    this.#letGo.reopen(bucket, nowMs);
+    this.#buckets.add(bucket);
     return bucket;
   }
 
@@ -274,9 +295,4 @@ export class DegradedLanes implements ShareUser {
     const { awaySinceMs } = guards.guardOf(guards.groupOf(key));
     return awaySinceMs ?? this.#returns.awaySinceMs(guards.nodeOf(key)) ?? nowMs;
   }
-}
-
-/** Policies of one name are one bucket for a key, as in the store. */
-function idOf(policy: string, key: string): string {
-  return `${policy} ${key}`;
 }

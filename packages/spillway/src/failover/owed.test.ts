@@ -20,13 +20,13 @@ function told(owed: Owed, us: number, share = 1, unnoticedMs = 0): number {
 
 describe("what is owed", () => {
   it("is all that went in, until the store's bucket must have been full", () => {
-    const owed = newOwed(0);
+    const owed = newOwed(POLICY, 0);
     admit(owed, 8, 10_000);
     expect([told(owed, 10_000), told(owed, FULL_US)]).toEqual([8, 8]);
   });
 
   it("is paid by this process's part of the refill that goes to waste from then on", () => {
-    const owed = newOwed(0);
+    const owed = newOwed(POLICY, 0);
     admit(owed, 8, 10_000, 0.5);
     expect(told(owed, FULL_US + 100_000, 0.5)).toBe(3);
     expect(told(owed, FULL_US + 200_000, 0.5)).toBe(0);
@@ -35,7 +35,7 @@ describe("what is owed", () => {
   });
 
   it("is more by what did not go to waste since the store was back, never more than what went in", () => {
-    const owed = newOwed(0);
+    const owed = newOwed(POLICY, 0);
     admit(owed, 8, 10_000, 0.5);
     expect(told(owed, FULL_US + 100_000, 0.5, 40)).toBe(5);
     expect(told(owed, FULL_US + 100_000, 0.5, 1000)).toBe(8);
@@ -43,7 +43,7 @@ describe("what is owed", () => {
 
   it("of a window is kept elsewhere", () => {
     const window = resolvePolicy({ name: "w", limit: 9, period: "1m", algorithm: "fixed-window" }, "policy");
-    const owed = newOwed(0);
+    const owed = newOwed(POLICY, 0);
     owed.unrefilled = 5;
     advanceOwed(owed, window, 1, 1e12);
     expect(owed.unrefilled).toBe(5);
@@ -66,7 +66,7 @@ describe("what is owed", () => {
         const refill = (POLICY.limit * stepUs) / 1e6;
         const backStep = asked.length;
         const lastStep = backStep + Math.max(...shares.map((_, i) => noticed[i] as number));
-        const owed = shares.map(() => newOwed(0));
+        const owed = shares.map(() => newOwed(POLICY, 0));
         const shelves = shares.map(() => 0);
         // The bucket as the store sees it, and as it would be if it saw everything: both were empty when it went away.
         let [seen, real] = [0, 0];

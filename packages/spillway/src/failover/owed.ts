@@ -8,20 +8,22 @@ export interface Owed {
    * waste: from then on this process's part of the refill pays for what it admitted.
    */
   unrefilled: number;
-  readonly sinceUs: number;
-  refilledUs: number;
+  /** Refill from then on has still to pay. */
+  paidUntilUs: number;
 }
 
-export function newOwed(nowUs: number): Owed {
-  return { admitted: 0, unrefilled: 0, sinceUs: nowUs, refilledUs: nowUs };
+export function newOwed({ shape }: Policy, nowUs: number): Owed {
+  const fillsUs = shape.kind === "token-bucket" ? shape.fullUs : 0;
+  return { admitted: 0, unrefilled: 0, paidUntilUs: nowUs + fillsUs };
 }
 
 /** Must be called with a share that is nowhere above what the process had since the last time. */
 export function advanceOwed(owed: Owed, { shape, limit, periodUs }: Policy, share: number, nowUs: number): void {
   if (shape.kind !== "token-bucket") return;
-  const fromUs = Math.max(owed.refilledUs, owed.sinceUs + shape.fullUs);
-  if (nowUs > fromUs) owed.unrefilled = Math.max(0, owed.unrefilled - share * (nowUs - fromUs) * (limit / periodUs));
-  owed.refilledUs = Math.max(owed.refilledUs, nowUs);
+  const elapsedUs = nowUs - owed.paidUntilUs;
+  if (elapsedUs <= 0) return;
+  owed.unrefilled = Math.max(0, owed.unrefilled - share * elapsedUs * (limit / periodUs));
+  owed.paidUntilUs = nowUs;
 }
 
 /**

@@ -14,6 +14,19 @@ export function shareOfPolicy(policy: Policy, share: number): Policy {
   return { ...policy, shape, capacity: algorithmOf(shape).capacity(shape) };
 }
 
+/** Policies as one process may use them, for one share at a time. */
+export class SharesOfPolicies {
+  readonly #known = new WeakMap<Policy, { readonly share: number; readonly own: Policy }>();
+
+  of(policy: Policy, share: number): Policy {
+    const known = this.#known.get(policy);
+    if (known?.share === share) return known.own;
+    const own = shareOfPolicy(policy, share);
+    this.#known.set(policy, { share, own });
+    return own;
+  }
+}
+
 function shareOfShape({ shape, limit, periodUs }: Policy, share: number): BucketShape {
   if (shape.kind !== "token-bucket") return windowShare(shape, share);
   const sharePeriodUs = Math.ceil(periodUs / share);

@@ -22,7 +22,7 @@ function setup(groupOf: (key: string) => number = () => 0) {
     },
   });
   return {
-    repayments: new Repayments(store, clock),
+    repayments: new Repayments(store, clock, 100),
     calls,
     clock,
     pass: async (ms: number) => {

@@ -2,9 +2,8 @@ import type { Clock } from "../clock.ts";
 import { byGroup } from "../stores/by-group.ts";
 import type { Adjustment, Store } from "../stores/store.ts";
 
-/** Reports of one call, and how many are kept while the store cannot be told. */
+/** Reports of one call. */
 const REPORTS_PER_CALL = 32;
-const MOST_REPORTS = 100_000;
 /** A report that is not answered within this time is made again, so often. */
 const ANSWER_WITHIN_MS = 250;
 const MOST_REPEATS = 3;
@@ -16,18 +15,21 @@ const MOST_REPEATS = 3;
 export class Repayments {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #most: number;
   #due: Adjustment[] = [];
   #scheduled = false;
   #repeats = 0;
 
-  constructor(store: Store, clock: Clock) {
+  /** @param most how many reports are kept while the store cannot be told. */
+  constructor(store: Store, clock: Clock, most: number) {
     this.#store = store;
     this.#clock = clock;
+    this.#most = most;
   }
 
   /** Tokens, above 0, that went in for a bucket without the store. */
   add(bucket: Omit<Adjustment, "tokens">, tokens: number): void {
-    if (this.#due.length < MOST_REPORTS) this.#due.push({ ...bucket, tokens: -tokens });
+    if (this.#due.length < this.#most) this.#due.push({ ...bucket, tokens: -tokens });
     this.send();
   }
 

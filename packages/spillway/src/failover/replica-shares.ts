@@ -3,7 +3,7 @@ import type { Clock, Timer } from "../clock.ts";
 import { WHOLE } from "../stores/share-ledger.ts";
 import type { Allotment, Beat, Store } from "../stores/store.ts";
 import { DemandMeter } from "./demand-meter.ts";
-import { type HeldShares, shareInUse } from "./share-mix.ts";
+import { type HeldShares, leastInUse, shareInUse } from "./share-mix.ts";
 
 /** Not heard of for so long, a process counts no more, and others may have got its share. */
 const LIFE_MS = 30_000;
@@ -135,6 +135,12 @@ export class ReplicaShares {
     const awayMs = nowMs - awaySinceMs;
     if (held === undefined || this.#ageMs(held, nowMs) - awayMs >= LIFE_MS) return undefined;
     return shareInUse(held, nowMs - held.sentMs, awayMs);
+  }
+
+  /** The least that {@link inUse} can come to while nothing is heard of the store. */
+  get leastInUse(): number {
+    const even = 1 / this.replicas;
+    return this.#held === undefined ? even : Math.min(even, leastInUse(this.#held));
   }
 
   /** By the clock that has gone further: the monotonic one may stand still while a machine is suspended. */

@@ -33,6 +33,11 @@ export function shareInUse({ share, even }: HeldShares, sinceHeardMs: number, si
   return (byDemand * share + (1 - byDemand) * even) / WHOLE;
 }
 
+/** The least that {@link shareInUse} can come to, whatever time passes. */
+export function leastInUse({ share, even }: HeldShares): number {
+  return Math.min(even, (1 - EVEN_PART) * share + EVEN_PART * even) / WHOLE;
+}
+
 function trustAfter(ms: number): number {
   return Math.min(1, Math.max(0, 1 - (ms - TRUST_MS) / FADE_MS));
 }

@@ -12,6 +12,11 @@ function worthKeeping(key: string): Lane {
   return lane;
 }
 
+function keep(lanes: Lanes, lane: Lane): void {
+  lanes.enter(lane);
+  lanes.leave(lane);
+}
+
 describe("lanes", () => {
   it("are found while a call is wanted or under way, and then only when there is something to remember", () => {
     const lanes = new Lanes(10);
@@ -27,7 +32,7 @@ describe("lanes", () => {
 
   it("of other policies are not found", () => {
     const lanes = new Lanes(10);
-    lanes.keep(worthKeeping("key"));
+    keep(lanes, worthKeeping("key"));
     lanes.enter(new Lane("key", SET));
     expect(lanes.find("key", OTHER_SET)).toBeUndefined();
   });
@@ -46,8 +51,8 @@ describe("lanes", () => {
     const lanes = new Lanes(1);
     const first = worthKeeping("first");
     first.decidedMs = 7;
-    lanes.keep(first);
-    lanes.keep(worthKeeping("second"));
+    keep(lanes, first);
+    keep(lanes, worthKeeping("second"));
     expect(lanes.find("first", SET)).toBeUndefined();
     expect(lanes.decidedMs(new Lane("first", SET), 9)).toBe(7);
   });

@@ -45,6 +45,12 @@ export class Lanes {
     return lane.decidedMs;
   }
 
+  /** The key of a lane is as if it had never been decided for. */
+  forgetDecided(lane: Lane): void {
+    lane.decidedMs = Number.NEGATIVE_INFINITY;
+    this.#recent.forget(lane.key);
+  }
+
   /** Of a lane that wants a call: whoever comes meanwhile must find it. */
   enter(lane: Lane): void {
     const other = this.#atWork.get(lane.key);
@@ -60,6 +66,12 @@ export class Lanes {
     this.#atWork.delete(key);
     if (lane.isWorthKeeping) this.#kept.set(key, lane);
     else if (lane.decidedMs !== undefined) this.#recent.note(key, lane.decidedMs);
+  }
+
+  /** Of a lane that was decided for without a call, and has got nothing else to remember. */
+  noteDecided(lane: Lane, nowMs: number): void {
+    lane.decidedMs = nowMs;
+    this.#recent.note(lane.key, nowMs);
   }
 
   /** Of a lane that has got something to remember without a call. */

@@ -23,6 +23,15 @@ describe("recent keys", () => {
     expect(keys.lastMs("a", 0)).toBe(NEVER_MS);
   });
 
+  it("forget a key when they are told to, and no other one", () => {
+    const keys = new RecentKeys(100);
+    keys.forget("a");
+    keys.note("a", 1000);
+    keys.note("b", 2000);
+    keys.forget("a");
+    expect([keys.lastMs("a", 3000), keys.lastMs("b", 3000)]).toEqual([NEVER_MS, 2000]);
+  });
+
   it("equal a map while there is room, whatever is noted when, also as the clock passes 2^32 ms", () => {
     const note = fc.record({ key: fc.nat(3000), afterMs: fc.nat(50_000) });
     const startMs = fc.constantFrom(0, 2 ** 32 - 1_000_000, 5 * 2 ** 32);

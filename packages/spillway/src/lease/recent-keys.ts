@@ -1,3 +1,5 @@
+import { hashOf } from "./key-hash.ts";
+
 /** Slots that are looked through for a key, in a row. */
 const WINDOW = 16;
 const FEWEST_SLOTS = 1024;
@@ -23,6 +25,20 @@ export class RecentKeys {
     const slots = this.#table.length / 2;
     if (this.#used * 2 >= slots && slots < this.#mostSlots) this.#grow();
     this.#put(hashOf(key), nowMs >>> 0, nowMs);
+  }
+
+  /** As if a key had never been decided for. */
+  forget(key: string): void {
+    const table = this.#table;
+    if (table.length === 0) return;
+    const mask = table.length / 2 - 1;
+    const hash = hashOf(key);
+    for (let i = 0; i < WINDOW; i++) {
+      const at = 2 * ((hash + i) & mask);
+      if (table[at] !== hash) continue;
+      table[at] = 0;
+      this.#used--;
+    }
   }
 
   /** When a key was decided for, to the millisecond; minus infinity when nothing is known of it. */
@@ -74,12 +90,4 @@ export class RecentKeys {
 
 function ageMs(time: number, nowMs: number): number {
   return ((nowMs >>> 0) - time) >>> 0;
-}
-
-/** FNV-1a over UTF-16 code units, stirred so that its low bits depend on all of them; never 0. */
-function hashOf(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  return (hash ^ (hash >>> 13)) >>> 0 || 1;
 }

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { resolvePolicy } from "../policy.ts";
+import { type Debt, Debts, tokensOf } from "./debts.ts";
+import { newOwed } from "./owed.ts";
+
+/** 100 tokens a second, and a burst of 20 that fills in 200 ms. */
+const BUCKET = resolvePolicy({ name: "p", limit: 100, period: "1s", burst: 20 }, "policy");
+
+function debtOf(key: string, tokens: number, rest: Partial<Debt> = {}): Debt {
+  const owed = { ...newOwed(BUCKET, 0), admitted: tokens, unrefilled: tokens };
+  return { key, policy: BUCKET, owed, untilMs: undefined, ...rest };
+}
+
+const all = (): boolean => true;
+const whole = ({ owed }: Debt): number => owed.admitted;
+
+describe("debts of buckets that were let go", () => {
+  it("are told once, those that can be, in order of age", () => {
+    const debts = new Debts(10);
+    for (const key of ["a", "b", "c"]) debts.add(debtOf(key, 1), whole);
+    expect(debts.take((key) => key !== "b").map(({ key }) => key)).toEqual(["a", "c"]);
+    expect(debts.take(all).map(({ key }) => key)).toEqual(["b"]);
+    expect(debts.size).toBe(0);
+  });
+
+  it("of more than there is room for drop the oldest, or the new one where no more is left of it", () => {
+    const debts = new Debts(3);
+    for (const [key, tokens] of Object.entries({ a: 1, b: 2, c: 1, d: 1, e: 2, f: 2 }))
+      debts.add(debtOf(key, tokens), whole);
+    expect(debts.size).toBe(3);
+    expect(debts.take(all).map(({ key }) => key)).toEqual(["b", "c", "e"]);
+    debts.add(debtOf("g", 1), whole);
+    expect(debts.take(all).map(({ key }) => key)).toEqual(["g"]);
+  });
+
+  it("are taken back with their bucket, and those of other policies of the key are not", () => {
+    const debts = new Debts(3);
+    const other = resolvePolicy({ name: "q", limit: 1, period: "1s" }, "policy");
+    debts.add(debtOf("a", 1), whole);
+    debts.add(debtOf("a", 2, { policy: other }), whole);
+    expect(debts.reclaim("a", BUCKET)?.owed.admitted).toBe(1);
+    expect(debts.reclaim("a", BUCKET)).toBeUndefined();
+    expect(debts.take(all).map(({ owed }) => owed.admitted)).toEqual([2]);
+    expect(debts.size).toBe(0);
+  });
+
+  it("are paid by the refill that went to waste, once the store's bucket must have been full", () => {
+    expect(tokensOf(debtOf("a", 8), 0.5, 0, 200)).toBe(8);
+    expect(tokensOf(debtOf("a", 8), 0.5, 0, 300)).toBe(3);
+    expect(tokensOf(debtOf("a", 8), 0.5, 40, 300)).toBe(5);
+    expect(tokensOf(debtOf("a", 8), 0.5, 0, 400)).toBe(0);
+  });
+
+  it("are all that went in where no refill pays them, until their window is over, and never more than a burst", () => {
+    const debt = debtOf("a", 8, { untilMs: 500 });
+    expect([tokensOf(debt, 0.5, 0, 499), tokensOf(debt, 0.5, 0, 500)]).toEqual([8, 0]);
+    expect(tokensOf(debtOf("a", 300, { untilMs: Number.POSITIVE_INFINITY }), 0.5, 0, 9000)).toBe(20);
+  });
+});

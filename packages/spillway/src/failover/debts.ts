@@ -1,0 +1,78 @@
+import { LRUCache } from "lru-cache";
+import type { Policy } from "../policy.ts";
+import { advanceOwed, type Owed, owedTokens } from "./owed.ts";
+
+/** What went in on a bucket that is kept no more, and the store has not been told of. */
+export interface Debt {
+  readonly key: string;
+  readonly policy: Policy;
+  readonly owed: Owed;
+  /** `undefined` where refill pays it; else all of it is owed, until then. */
+  readonly untilMs: number | undefined;
+}
+
+/** One of several that a key has, by policy. */
+interface Link extends Debt {
+  readonly next: Link | undefined;
+}
+
+/** Debts of buckets that were let go. Where there is no room for one more, it or the oldest is dropped, whichever is smaller by then. */
+export class Debts {
+  readonly #mostKeys: number;
+  readonly #byKey: LRUCache<string, Link>;
+
+  constructor(mostKeys: number) {
+    this.#mostKeys = mostKeys;
+    this.#byKey = new LRUCache({ max: mostKeys });
+  }
+
+  /** How many keys have some. */
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** @param leftOf what is left of a debt by now. */
+  add({ key, policy, owed, untilMs }: Debt, leftOf: (debt: Debt) => number): void {
+    if (this.#byKey.size >= this.#mostKeys && !this.#byKey.has(key)) {
+      const oldest = this.#byKey.peek(this.#byKey.rkeys().next().value as string) as Link;
+      if (leftOf(oldest) >= owed.unrefilled) return;
+    }
+    this.#byKey.set(key, { key, policy, owed, untilMs, next: this.#byKey.get(key) });
+  }
+
+  /** Takes the debt of a bucket that is there again: refill pays for each token once, whichever debt it is of. */
+  reclaim(key: string, policy: Policy): Debt | undefined {
+    const first = this.#byKey.get(key);
+    let found: Debt | undefined;
+    let rest: Link | undefined;
+    for (let link = first; link !== undefined; link = link.next)
+      if (link.policy === policy) found = link;
+      else rest = { ...link, next: rest };
+    if (found === undefined) return undefined;
+    if (rest === undefined) this.#byKey.delete(key);
+    else this.#byKey.set(key, rest);
+    return found;
+  }
+
+  /** Takes those of keys that the store can be told of, in order of age. */
+  take(canTell: (key: string) => boolean): Debt[] {
+    const taken: Debt[] = [];
+    for (const key of [...this.#byKey.rkeys()]) {
+      if (!canTell(key)) continue;
+      for (let link = this.#byKey.get(key); link !== undefined; link = link.next) taken.push(link);
+      this.#byKey.delete(key);
+    }
+    return taken;
+  }
+}
+
+/**
+ * What is left of a debt, in whole tokens.
+ * @param share nowhere above what the process had since the bucket was let go.
+ * @param unnoticedMs as in `owedTokens`.
+ */
+export function tokensOf({ policy, owed, untilMs }: Debt, share: number, unnoticedMs: number, nowMs: number): number {
+  if (untilMs !== undefined) return nowMs < untilMs ? Math.min(owed.admitted, policy.capacity) : 0;
+  advanceOwed(owed, policy, share, Math.floor(nowMs * 1000));
+  return owedTokens(owed, policy, share, unnoticedMs);
+}
