@@ -20,6 +20,8 @@ interface Link extends Debt {
 export class Debts {
   readonly #mostKeys: number;
   readonly #byKey: LRUCache<string, Link>;
+  /** As long as nothing has changed. */
+  #oldest: Link | undefined;
 
   constructor(mostKeys: number) {
     this.#mostKeys = mostKeys;
@@ -34,9 +36,10 @@ export class Debts {
   /** @param leftOf what is left of a debt by now. */
   add({ key, policy, owed, untilMs }: Debt, leftOf: (debt: Debt) => number): void {
     if (this.#byKey.size >= this.#mostKeys && !this.#byKey.has(key)) {
-      const oldest = this.#byKey.peek(this.#byKey.rkeys().next().value as string) as Link;
-      if (leftOf(oldest) >= owed.unrefilled) return;
+      this.#oldest ??= this.#byKey.peek(this.#byKey.rkeys().next().value as string) as Link;
+      if (leftOf(this.#oldest) >= owed.unrefilled) return;
     }
+    this.#oldest = undefined;
     this.#byKey.set(key, { key, policy, owed, untilMs, next: this.#byKey.get(key) });
   }
 
@@ -49,6 +52,7 @@ export class Debts {
       if (link.policy === policy) found = link;
       else rest = { ...link, next: rest };
     if (found === undefined) return undefined;
+    this.#oldest = undefined;
     if (rest === undefined) this.#byKey.delete(key);
     else this.#byKey.set(key, rest);
     return found;
@@ -57,6 +61,7 @@ export class Debts {
   /** Takes those of keys that the store can be told of, in order of age. */
   take(canTell: (key: string) => boolean): Debt[] {
     const taken: Debt[] = [];
+    this.#oldest = undefined;
     for (const key of [...this.#byKey.rkeys()]) {
       if (!canTell(key)) continue;
       for (let link = this.#byKey.get(key); link !== undefined; link = link.next) taken.push(link);

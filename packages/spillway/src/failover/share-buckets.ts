@@ -15,7 +15,8 @@ export class ShareBuckets {
   constructor(maxKeys: number, onEvict: (bucket: BackstopBucket) => void) {
     const dispose = (first: BackstopBucket, _key: string, reason: string): void => {
       this.age++;
-      if (reason === "evict") for (const bucket of chainOf(first)) onEvict(bucket);
+      if (reason !== "evict") return;
+      for (let bucket: BackstopBucket | undefined = first; bucket !== undefined; bucket = bucket.next) onEvict(bucket);
     };
     this.#byKey = new LRUCache({ max: Math.max(FEWEST_KEYS, maxKeys), dispose, noDisposeOnSet: true });
   }
@@ -28,8 +29,9 @@ export class ShareBuckets {
   /** Policies of one name are one bucket for a key, as in the store. */
   find(key: string, policy: string): BackstopBucket | undefined {
     if (this.#byKey.size === 0) return undefined;
-    for (const bucket of chainOf(this.#byKey.get(key))) if (bucket.policy.name === policy) return bucket;
-    return undefined;
+    let bucket = this.#byKey.get(key);
+    while (bucket !== undefined && bucket.policy.name !== policy) bucket = bucket.next;
+    return bucket;
   }
 
   /** In the place of another one of its key and policy. */
@@ -42,7 +44,7 @@ export class ShareBuckets {
   delete(key: string, policy: string): void {
     const first = this.#byKey.get(key);
     if (first === undefined) return;
-    const rest = [...chainOf(first)].filter(({ policy: { name } }) => name !== policy);
+    const rest = chainOf(first).filter(({ policy: { name } }) => name !== policy);
     if (rest.length === 0) {
       this.#byKey.delete(key);
       return;
@@ -54,10 +56,12 @@ export class ShareBuckets {
 
   /** All there are now. */
   values(): BackstopBucket[] {
-    return [...this.#byKey.values()].flatMap((first) => [...chainOf(first)]);
+    return [...this.#byKey.values()].flatMap(chainOf);
   }
 }
 
-function* chainOf(first: BackstopBucket | undefined): Generator<BackstopBucket> {
-  for (let bucket = first; bucket !== undefined; bucket = bucket.next) yield bucket;
+function chainOf(first: BackstopBucket): BackstopBucket[] {
+  const chain: BackstopBucket[] = [];
+  for (let bucket: BackstopBucket | undefined = first; bucket !== undefined; bucket = bucket.next) chain.push(bucket);
+  return chain;
 }
