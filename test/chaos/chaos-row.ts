@@ -1,5 +1,5 @@
 import type { PolicyOptions } from "spillway";
-import { type Admission, admissionsByKey, spansAlone } from "./admissions.ts";
+import { type Admission, admissionsByKey, type Span, spansAlone } from "./admissions.ts";
 import { ApartTime } from "./apart-time.ts";
 import { type Reading, readBound } from "./bounds.ts";
 import type { FaultRun } from "./fault.ts";
@@ -66,11 +66,13 @@ export function rowOf(run: FaultRun, expectation: Expectation): ChaosRow {
 }
 
 function boundOf(
-  { reports, keys }: FaultRun,
+  { reports, keys, beganMs, endedMs }: FaultRun,
   byKey: ByKey,
-  { forgets = 0, jumps = 0 }: Expectation,
+  { forgets = 0, jumps = 0, silent = false }: Expectation,
 ): { bound: Reading; excesses: string[] } {
-  const apart = new ApartTime(reports.map(({ decisions }) => spansAlone(decisions)));
+  // Where the store answers nobody, all together stay at the limit, however one after another they leave it and return.
+  const isApart = ({ fromMs, toMs }: Span): boolean => !silent || toMs < beganMs || fromMs > endedMs;
+  const apart = new ApartTime(reports.map(({ decisions }) => spansAlone(decisions).filter(isApart)));
   let bound: Reading = { most: 0, stated: 0 };
   const excesses: string[] = [];
   for (const { key, policy, admissions } of bucketsOf(keys, byKey)) {
@@ -104,8 +106,8 @@ function bucketsOf(keys: FaultRun["keys"], byKey: ByKey): Bucket[] {
 }
 
 function admittedOf({ reports, keys }: FaultRun, byKey: ByKey): number {
-  const starts = reports.map(({ decisions }) => decisions.startedMs[0] as number);
-  const ends = reports.map(({ decisions }) => decisions.startedMs.at(-1) as number);
+  const starts = reports.flatMap(({ decisions }) => decisions.startedMs[0] ?? []);
+  const ends = reports.flatMap(({ decisions }) => decisions.startedMs.at(-1) ?? []);
   const seconds = (Math.max(...ends) - Math.min(...starts)) / 1000;
   let most = 0;
   for (const { policies } of keys)

@@ -23,6 +23,10 @@ export interface Fault<S extends Stage> {
   readonly mortal?: readonly number[];
   /** Whether the limiters meet the load as they are made, and not after some decisions by the store. */
   readonly cold?: boolean;
+  /** How many processes the limiters are told of; all of them if left out. */
+  readonly replicas?: number;
+  /** How long the load lasts before it, where shares have to be found first. */
+  readonly steadyMs?: number;
   /** The keys that it touches; all if left out. */
   touches?(key: string): boolean;
   /** Before the limiters are made. */
@@ -63,7 +67,8 @@ export const PROCESSES = 4;
 export const POLICY = { name: "chaos", limit: 200, period: "1s", burst: 100 } as const;
 const PLAIN: readonly Tier[] = [{ name: "plain", policies: [POLICY], keysPerShape: 2 }];
 export const DEADLINE_MS = 50;
-const STEADY_MS = 1_500;
+/** Until shares have followed the load. */
+const STEADY_MS = 4_000;
 /** How long the load goes on after the fault, to see that it is over. */
 const RETURN_MS = 3_500;
 
@@ -80,11 +85,15 @@ export async function playFault<S extends Stage>(stage: S, fault: Fault<S>): Pro
   await fleet.open((process) => ({
     ...stage.clientOf(process),
     tiers,
-    limiter: { replicas: PROCESSES, deadlineMs: DEADLINE_MS, lease: fault.lease ?? { maxDrainMs: 50 } },
+    limiter: {
+      replicas: fault.replicas ?? PROCESSES,
+      deadlineMs: DEADLINE_MS,
+      lease: fault.lease ?? { maxDrainMs: 50 },
+    },
   }));
   if (!fault.cold) await fleet.warm();
   await fleet.load(scene.keys, fault.mortal ?? []);
-  await pause(STEADY_MS);
+  await pause(fault.steadyMs ?? STEADY_MS);
   const beganMs = machineMs();
   await fault.begin(scene);
   await pause(fault.lastsMs - (machineMs() - beganMs));

@@ -16,6 +16,8 @@ export interface Tier {
   readonly name: string;
   readonly policies: readonly PolicyOptions[];
   readonly keysPerShape: number;
+  /** The one process that has all callers of all keys. The shapes other than one-hot are left out. */
+  readonly only?: number;
   /** A policy over one key that all keys of the tier are charged to besides their own: each request is about two keys. */
   readonly common?: PolicyOptions;
 }
@@ -33,8 +35,8 @@ export interface ChaosKey {
 
 /** All keys of a run. A key's name begins with that of its tier. */
 export function keysUnderLoad(tiers: readonly Tier[], processes: number): ChaosKey[] {
-  return tiers.flatMap(({ name, policies, keysPerShape, common }) =>
-    SHAPES.flatMap((shape) =>
+  return tiers.flatMap(({ name, policies, keysPerShape, common, only }) =>
+    SHAPES.filter((shape) => only === undefined || shape === "one-hot").flatMap((shape) =>
       Array.from({ length: keysPerShape }, (_value, index) => ({
         key: `${name}/${shape}/${index}`,
         shape,
@@ -42,7 +44,7 @@ export function keysUnderLoad(tiers: readonly Tier[], processes: number): ChaosK
         common: common && { key: `${name}/common`, policy: common },
         perSecond: Array.from(
           { length: processes },
-          (_, process) => OFFERED[shape] * rateOf(policies) * partOf(shape, process, index, processes),
+          (_, process) => OFFERED[shape] * rateOf(policies) * partOf(shape, process, only ?? index, processes),
         ),
       })),
     ),
@@ -63,8 +65,8 @@ export function periodMs(period: PolicyOptions["period"]): number {
 }
 
 /** The part of a key's callers that one process has. Each key has its favourite process, so that all have as much to do. */
-function partOf(shape: ShapeName, process: number, keyIndex: number, processes: number): number {
-  const rank = (process - (keyIndex % processes) + processes) % processes;
+function partOf(shape: ShapeName, process: number, favourite: number, processes: number): number {
+  const rank = (process - (favourite % processes) + processes) % processes;
   if (shape === "uniform") return 1 / processes;
   if (shape === "one-hot") return rank === 0 ? 1 : 0;
   let total = 0;

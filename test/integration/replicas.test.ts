@@ -28,6 +28,29 @@ it("C23 a: three processes that offer a hundred each admit sixty together", { ti
     expect([code, errors]).toEqual([0, ""]);
 });
 
+it("C23 b: three processes that offer a hundred each while Redis is stopped admit their thirds, and say that they do without it", {
+  timeout: 60_000,
+}, async () => {
+  const env = {
+    REDIS_PORT: String(redis.server.port),
+    ALGORITHM: "fixed-window",
+    LEASE: "false",
+    LIMIT: String(LIMIT),
+    CALLS: "100",
+    SECONDS: "2",
+    DEADLINE_MS: "50",
+    REPLICAS: "3",
+  };
+  const programs = Array.from({ length: 3 }, () => startProgram("hammer.mjs", { env }));
+  for (const program of programs) expect(await program.next()).toBe("ready");
+  redis.afterwards(() => redis.server.resume());
+  redis.server.pause();
+  for (const program of programs) program.send({ go: true });
+  for (const report of await Promise.all(programs.map((program) => program.next())))
+    expect(report).toEqual({ asked: 100, allowed: LIMIT / 3, sources: { backstop: 100 } });
+  for (const { code } of await Promise.all(programs.map(({ ended }) => ended))) expect(code).toBe(0);
+});
+
 it("C23 d: four workers of a cluster that share a port admit sixty together", { timeout: 60_000 }, async () => {
   const program = startProgram("port-sharing-server.mjs", { env: { REDIS_PORT: String(redis.server.port) } });
   const { port } = (await program.next()) as { port: number };

@@ -9,10 +9,16 @@ const store = redisStore(client);
 const limiter = createRateLimiter({
   store,
   lease: process.env.LEASE === "true" ? { maxDrainMs: 50 } : false,
-  deadlineMs: 5000,
+  deadlineMs: Number(process.env.DEADLINE_MS ?? 5000),
+  replicas: Number(process.env.REPLICAS ?? 1),
   policies: { name: "minute", limit: Number(process.env.LIMIT ?? 100), period: "1m", algorithm: process.env.ALGORITHM },
 });
-await limiter.peek("k");
+const isThere = () =>
+  limiter.peek("k").then(
+    () => true,
+    () => false,
+  );
+while (!(await isThere()));
 process.once("message", async () => {
   const startedMs = performance.now();
   const asked = [];
