@@ -3,18 +3,22 @@ import { allowed, refused, statusOf } from "../decide.ts";
 import type { Decision, DecisionSource, PolicyStatus } from "../decision.ts";
 import type { Policy, StoreFailureMode } from "../policy.ts";
 import { advanceOwed, newOwed, type Owed, owedTokens } from "./owed.ts";
-import { addRefill, reserve, SharesOfPolicies, settle, startBucket } from "./policy-share.ts";
+import { addRefill, isSamePolicy, reserve, SharesOfPolicies, settle, startBucket } from "./policy-share.ts";
 import { type WindowShape, windowShareOf } from "./window-share.ts";
 
 /** What one bucket has left of this process's share while the store cannot answer, and what went in on it. */
 export interface BackstopBucket {
   readonly key: string;
   readonly policy: Policy;
+  /** What decides on it while the store is away. */
+  readonly mode: StoreFailureMode;
   readonly state: BucketState;
   /** What the store does not know of. */
   owed: Owed;
   /** The part of the limit that the state was last brought up to date for. */
   share: number;
+  /** When it was last looked at. */
+  seenUs: number;
   /** Filled so much later than it might have, since the store may be there after all. */
   withheldMs: number;
   /** Another one of the same key. */
@@ -75,7 +79,23 @@ export class Backstop {
     const state = windowSeen(policy, own, share, view, index, nowUs) ?? algorithmOf(own.shape).open(own.shape, nowUs);
     const filledUs = (nowMs - awaySinceMs - leaseMs - withheldMs) * 1000;
     startBucket(state, own, filledUs, leastTokens(policy, start, nowMs));
-    return { key, policy, state, owed: newOwed(policy, nowUs), share, withheldMs, next: undefined };
+    const mode = this.#modeOf(policy);
+    return {
+      key,
+      policy,
+      mode,
+      state,
+      owed: newOwed(policy, nowUs),
+      share,
+      seenUs: nowUs,
+      withheldMs,
+      next: undefined,
+    };
+  }
+
+  /** Whether a bucket, which another limiter may have opened, is that of a policy here: with the same numbers, in the same mode. */
+  isOf(bucket: BackstopBucket, policy: Policy): boolean {
+    return isSamePolicy(bucket.policy, policy) && bucket.mode === this.#modeOf(policy);
   }
 
   /** The store is away for sure: a bucket gets what was withheld until then. */
@@ -95,15 +115,13 @@ export class Backstop {
   ): Decision {
     const own = this.#advanceAll(buckets, awaySinceMs, nowUs);
     const never = costs.map((cost, i) => cost > bucketAt(buckets, i).policy.capacity);
-    const refusals = own.map(
-      (policy, i) => never[i] || this.#refuses(policy, bucketAt(buckets, i).state, costs[i] as number),
-    );
+    const refusals = own.map((policy, i) => never[i] || refuses(policy, bucketAt(buckets, i), costs[i] as number));
     const admitted = !refusals.includes(true);
     if (admitted) this.#admit(own, costs, buckets);
     const statuses = statusesOf(own, costs, buckets, refusals, nowUs);
-    if (admitted) return allowed(key, costs, statuses, this.#sourceOf(own));
+    if (admitted) return allowed(key, costs, statuses, sourceOf(buckets));
     const final = statuses.map((status, i) => (never[i] ? { ...status, retryAfterMs: Infinity } : status));
-    return refused(key, costs, final, this.#modeOf(own[refusals.indexOf(true)] as Policy));
+    return refused(key, costs, final, bucketAt(buckets, refusals.indexOf(true)).mode);
   }
 
   /**
@@ -119,9 +137,9 @@ export class Backstop {
   ): Decision | undefined {
     const own = this.#advanceAll(buckets, awaySinceMs, nowUs);
     const refusals = own.map((policy, i) => {
-      const { state, policy: whole } = bucketAt(buckets, i);
+      const bucket = bucketAt(buckets, i);
       const cost = costs[i] as number;
-      return this.#modeOf(policy) === "backstop" && cost <= whole.capacity && this.#refuses(policy, state, cost);
+      return bucket.mode === "backstop" && cost <= bucket.policy.capacity && refuses(policy, bucket, cost);
     });
     if (!refusals.includes(true)) return undefined;
     return refused(key, costs, statusesOf(own, costs, buckets, refusals, nowUs), "backstop");
@@ -149,8 +167,7 @@ export class Backstop {
   ): void {
     for (const [i, bucket] of buckets.entries()) {
       const cost = costs[i] as number;
-      if (cost > 0 && this.#modeOf(bucket.policy) === "backstop")
-        run(this.#own.of(bucket.policy, bucket.share), bucket, cost);
+      if (cost > 0 && bucket.mode === "backstop") run(this.#own.of(bucket.policy, bucket.share), bucket, cost);
     }
   }
 
@@ -160,9 +177,9 @@ export class Backstop {
    */
   takeOwed(bucket: BackstopBucket, awaySinceMs: number, unnoticedMs: number, nowUs: number): number {
     const own = this.#advance(bucket, this.#share(awaySinceMs), nowUs);
-    const { owed, policy, state, share } = bucket;
+    const { owed, policy, mode, state, share } = bucket;
     bucket.owed = newOwed(policy, nowUs);
-    if (this.#modeOf(policy) === "open") return Math.min(owed.admitted, policy.capacity);
+    if (mode === "open") return Math.min(owed.admitted, policy.capacity);
     if (state.kind !== "token-bucket")
       return Math.max(0, Math.min(owed.admitted, own.capacity - algorithmOf(own.shape).remaining(state, own.shape)));
     return owedTokens(owed, policy, share, unnoticedMs);
@@ -175,6 +192,7 @@ export class Backstop {
 
   /** Brings a bucket to now; refill since the last time is by the smaller of the shares then and now. */
   #advance(bucket: BackstopBucket, share: number, nowUs: number): Policy {
+    bucket.seenUs = nowUs;
     if (share > bucket.share) this.#advanceBy(bucket.share, bucket, nowUs);
     bucket.share = share;
     return this.#advanceBy(share, bucket, nowUs);
@@ -187,29 +205,14 @@ export class Backstop {
     return own;
   }
 
-  #refuses(own: Policy, state: BucketState, cost: number): boolean {
-    const mode = this.#modeOf(own);
-    if (mode === "closed") return cost > 0;
-    return mode === "backstop" && !algorithmOf(own.shape).fits(state, own.shape, cost);
-  }
-
   #admit(own: readonly Policy[], costs: readonly number[], buckets: readonly BackstopBucket[]): void {
     for (const [i, policy] of own.entries()) {
       const cost = costs[i] as number;
-      const { state, owed } = bucketAt(buckets, i);
+      const { mode, state, owed } = bucketAt(buckets, i);
       owed.admitted += cost;
       owed.unrefilled += cost;
-      if (this.#modeOf(policy) === "backstop") algorithmOf(policy.shape).charge(state, policy.shape, cost);
+      if (mode === "backstop") algorithmOf(policy.shape).charge(state, policy.shape, cost);
     }
-  }
-
-  #sourceOf(policies: readonly Policy[]): DecisionSource {
-    return policies.some((policy) => this.#modeOf(policy) === "backstop") ? "backstop" : "open";
-  }
-
-  /** Whether this process's share of a policy decides while the store is away. */
-  isShared(policy: Policy): boolean {
-    return this.#modeOf(policy) === "backstop";
   }
 
   #modeOf(policy: Policy): StoreFailureMode {
@@ -219,6 +222,15 @@ export class Backstop {
 
 function bucketAt(buckets: readonly BackstopBucket[], index: number): BackstopBucket {
   return buckets[index] as BackstopBucket;
+}
+
+function refuses({ shape }: Policy, { mode, state }: BackstopBucket, cost: number): boolean {
+  if (mode === "closed") return cost > 0;
+  return mode === "backstop" && !algorithmOf(shape).fits(state, shape, cost);
+}
+
+function sourceOf(buckets: readonly BackstopBucket[]): DecisionSource {
+  return buckets.some(({ mode }) => mode === "backstop") ? "backstop" : "open";
 }
 
 /** A window's share where the store has told how the whole stands. */

@@ -12,11 +12,12 @@ import { Backstop, type BackstopBucket, type BackstopStart } from "./backstop.ts
 import { BlockedKeys } from "./blocked-keys.ts";
 import { CommonReturn } from "./common-return.ts";
 import { leaseStandsMs } from "./lease-stands.ts";
-import { LetGoBuckets } from "./let-go-buckets.ts";
+import type { LetGoBuckets } from "./let-go-buckets.ts";
 import type { NodeGuards } from "./node-guards.ts";
+import { type ProcessBuckets, processBucketsOf } from "./process-buckets.ts";
 import { Repayments } from "./repayments.ts";
-import { type Phase, type ReplicaShares, replicaSharesOf, type ShareUser } from "./replica-shares.ts";
-import { ShareBuckets } from "./share-buckets.ts";
+import type { Phase, ReplicaShares, ShareUser } from "./replica-shares.ts";
+import type { ShareBuckets } from "./share-buckets.ts";
 
 export interface DegradedLanesOptions {
   readonly store: Store;
@@ -47,30 +48,34 @@ type KnownStart = Omit<BackstopStart, "leaseMs" | "withheldMs">;
 export class DegradedLanes implements ShareUser {
   readonly replicas: number;
   readonly #options: DegradedLanesOptions;
-  readonly #shares: ReplicaShares;
+  readonly #process: ProcessBuckets;
   readonly #backstop: Backstop;
   readonly #repayments: Repayments;
   readonly #returns: CommonReturn;
-  readonly #buckets: ShareBuckets;
-  readonly #letGo: LetGoBuckets;
   readonly #blocked: BlockedKeys;
 
   constructor(options: DegradedLanesOptions) {
     const { store, clock, deadlineMs, maxKeys, replicas, onStoreFailure } = options;
     this.#options = options;
     this.replicas = replicas;
-    this.#shares = replicaSharesOf(store, clock);
+    this.#process = processBucketsOf(store, clock, maxKeys);
     this.#backstop = new Backstop((awaySinceMs) => this.#shares.inUse(awaySinceMs), onStoreFailure);
     this.#repayments = new Repayments(store, clock, 2 * maxKeys);
     this.#returns = new CommonReturn(clock, deadlineMs, (node) => this.#end(node));
-    this.#letGo = new LetGoBuckets(
-      maxKeys,
-      () => this.#shares.leastInUse,
-      (policy) => this.#backstop.isShared(policy),
-    );
-    this.#buckets = new ShareBuckets(maxKeys, (bucket) => this.#letGo.add(bucket, clock.monotonicMs()));
     this.#blocked = new BlockedKeys(maxKeys);
     this.#shares.join(this);
+  }
+
+  get #shares(): ReplicaShares {
+    return this.#process.shares;
+  }
+
+  get #buckets(): ShareBuckets {
+    return this.#process.buckets;
+  }
+
+  get #letGo(): LetGoBuckets {
+    return this.#process.letGo;
   }
 
   /** Called when a decision is asked of the store. */
@@ -108,13 +113,18 @@ export class DegradedLanes implements ShareUser {
     return this.#options.guards.isWhole ? "ready" : "away";
   }
 
+  awaySinceMs(key: string): number | undefined {
+    const { guards } = this.#options;
+    return guards.guardOf(guards.groupOf(key)).awaySinceMs ?? this.#returns.awaySinceMs(guards.nodeOf(key));
+  }
+
   /** A decision without the store: no where the key is known to be blocked, else by this process's share, or as the policies say. */
   decide(lane: Lane, costs: readonly number[]): Decision {
     const { clock } = this.#options;
     const nowMs = clock.monotonicMs();
     const blocked = this.#blocked.refuse(lane, costs, nowMs);
     if (blocked !== undefined) return blocked;
-    const awaySinceMs = this.#awaySinceMs(lane.keyOf(0), nowMs);
+    const awaySinceMs = this.awaySinceMs(lane.keyOf(0)) ?? nowMs;
     const { buckets } = this.#backstopOf(lane, awaySinceMs, nowMs);
     this.#options.lanes.noteDecided(lane, nowMs);
     return this.#backstop.decide(lane.key, costs, buckets, awaySinceMs, Math.floor(nowMs * 1000));
@@ -129,7 +139,7 @@ export class DegradedLanes implements ShareUser {
   hold(lane: Lane, costs: readonly number[]): Decision | undefined {
     const { clock } = this.#options;
     const nowMs = clock.monotonicMs();
-    const awaySinceMs = this.#awaySinceMs(lane.keyOf(0), nowMs);
+    const awaySinceMs = this.awaySinceMs(lane.keyOf(0)) ?? nowMs;
     const { buckets } = this.#backstopOf(lane, awaySinceMs, nowMs);
     return this.#backstop.hold(lane.key, costs, buckets, awaySinceMs, Math.floor(nowMs * 1000));
   }
@@ -224,7 +234,16 @@ export class DegradedLanes implements ShareUser {
   /** Gives the shares back, as far as the store hears of it. */
   async close(): Promise<void> {
     this.#returns.close();
-    await this.#shares.leave(this);
+    const left = this.#shares.leave(this);
+    this.#tellAtEnd();
+    await Promise.all([this.#repayments.sendNow(), left]);
+  }
+
+  /** Whether or not the store is known to be back: there is no other time to tell it, and buckets that only this limiter needs go. */
+  #tellAtEnd(): void {
+    const { guards } = this.#options;
+    const unnoticedMs = (key: string): number => guards.guardOf(guards.groupOf(key)).unnoticedMs;
+    for (const bucket of this.#buckets.values()) this.#tell(bucket, unnoticedMs(bucket.key));
   }
 
   #isHeld(key: string): boolean {
@@ -237,11 +256,11 @@ export class DegradedLanes implements ShareUser {
     const nowMs = clock.monotonicMs();
     const tokens = this.#backstop.takeOwed(
       bucket,
-      this.#awaySinceMs(key, nowMs),
+      this.awaySinceMs(key) ?? nowMs,
       unnoticedMs,
       Math.floor(nowMs * 1000),
     );
-    if (!this.#isHeld(key)) this.#buckets.delete(key, policy.name);
+    if (this.#shares.awaySinceMs(key) === undefined) this.#buckets.delete(key, policy.name);
     if (tokens > 0) this.#repayments.add({ key, policy }, tokens);
   }
 
@@ -250,7 +269,7 @@ export class DegradedLanes implements ShareUser {
     const { guards } = this.#options;
     for (const bucket of this.#buckets.values()) if (guards.nodeOf(bucket.key) === node) this.#tell(bucket, 0);
     this.#tellLetGo((key) => guards.nodeOf(key) === node, 0);
-    if (guards.isWhole && !this.#returns.isUnderWay) this.#letGo.forgetTimes();
+    if (guards.isWhole && !this.#returns.isUnderWay && this.#shares.isReady) this.#letGo.forgetTimes();
   }
 
   #backstopOf(lane: Lane, awaySinceMs: number, nowMs: number): LaneBackstop {
@@ -265,13 +284,19 @@ export class DegradedLanes implements ShareUser {
     const policy = lane.set.policies[index] as Policy;
     const key = lane.keyOf(index);
     const known = this.#buckets.find(key, policy.name);
-    if (known?.policy === policy) return known;
+    if (known !== undefined && this.#backstop.isOf(known, policy) && this.#isInUse(known)) return known;
     if (known !== undefined) this.#letGo.add(known, nowMs);
     const start = { decidedMs: this.#options.lanes.decidedMs(lane, nowMs), view: lane.view, awaySinceMs };
     const bucket = this.#backstop.open(key, policy, index, { ...start, ...this.#delays(lane, index, start) }, nowMs);
     this.#letGo.reopen(bucket, nowMs);
     this.#buckets.add(bucket);
     return bucket;
+  }
+
+  /** Whether a bucket is of this outage: one that a short stall has left behind knows nothing of what the store did since. */
+  #isInUse({ key, seenUs }: BackstopBucket): boolean {
+    const sinceMs = this.#shares.awaySinceMs(key);
+    return sinceMs === undefined || seenUs >= Math.floor(sinceMs * 1000);
   }
 
   /**
@@ -287,12 +312,5 @@ export class DegradedLanes implements ShareUser {
     const leaseMs = leaseStandsMs(policy, lifeMs, lane.lease?.standing(index), awaySinceMs);
     const isAway = guards.guardOf(guards.groupOf(lane.keyOf(index))).state.kind !== "closed";
     return { leaseMs, withheldMs: isAway ? 0 : lifeMs - leaseMs };
-  }
-
-  /** Now, where the store is there as far as is known. */
-  #awaySinceMs(key: string, nowMs: number): number {
-    const { guards } = this.#options;
-    const { awaySinceMs } = guards.guardOf(guards.groupOf(key));
-    return awaySinceMs ?? this.#returns.awaySinceMs(guards.nodeOf(key)) ?? nowMs;
   }
 }

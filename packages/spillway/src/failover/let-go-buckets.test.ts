@@ -22,11 +22,7 @@ class Process {
   constructor(policy: Policy, maxKeys: number, epoch: () => Epoch, now: () => number, mostLetGo = maxKeys) {
     this.#policy = policy;
     this.#backstop = new Backstop(() => epoch().share, "backstop");
-    this.#letGo = new LetGoBuckets(
-      mostLetGo,
-      () => epoch().least,
-      (each) => this.#backstop.isShared(each),
-    );
+    this.#letGo = new LetGoBuckets(mostLetGo, () => epoch().least);
     this.#buckets = new ShareBuckets(maxKeys, (bucket) => this.#letGo.add(bucket, now()));
   }
 

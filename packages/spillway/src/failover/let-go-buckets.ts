@@ -25,7 +25,6 @@ export interface Owing {
  */
 export class LetGoBuckets {
   readonly #leastShare: () => number;
-  readonly #isShared: (policy: Policy) => boolean;
   readonly #times: FullAgainTimes;
   readonly #debts: Debts;
   readonly #own = new SharesOfPolicies();
@@ -33,13 +32,9 @@ export class LetGoBuckets {
   /** The least share that was ever heard of since the first bucket was let go. */
   #share: number | undefined;
 
-  /**
-   * @param leastShare from 0 to 1, as things stand.
-   * @param isShared whether a policy's share decides while the store is away.
-   */
-  constructor(maxKeys: number, leastShare: () => number, isShared: (policy: Policy) => boolean) {
+  /** @param leastShare from 0 to 1, as things stand. */
+  constructor(maxKeys: number, leastShare: () => number) {
     this.#leastShare = leastShare;
-    this.#isShared = isShared;
     this.#times = new FullAgainTimes(TIMES_PER_KEY * maxKeys);
     this.#debts = new Debts(maxKeys);
   }
@@ -50,18 +45,19 @@ export class LetGoBuckets {
   }
 
   add(bucket: BackstopBucket, nowMs: number): void {
-    const { policy, state, share, owed } = bucket;
+    const { policy, mode, state, share, owed } = bucket;
+    const isShared = mode === "backstop";
     const own = this.#own.of(policy, share);
     const least = this.#least.of(policy, this.#shareAt(nowMs));
     // A millisecond covers what rounding takes from a bucket at each of its decisions.
-    const fullMs = this.#isShared(policy) ? fullAgainUs(state, own, least) / 1000 + 1 : Number.NEGATIVE_INFINITY;
+    const fullMs = isShared ? fullAgainUs(state, own, least) / 1000 + 1 : Number.NEGATIVE_INFINITY;
     this.#times.note(idOf(bucket), fullMs, nowMs);
     if (owed.admitted === 0) return;
     const isWindow = state.kind !== "token-bucket";
     if (isWindow)
       owed.admitted = Math.min(owed.admitted, own.capacity - algorithmOf(own.shape).remaining(state, own.shape));
-    const isRefilled = !isWindow && this.#isShared(policy);
-    const untilMs = isWindow && this.#isShared(policy) ? fullMs : Number.POSITIVE_INFINITY;
+    const isRefilled = !isWindow && isShared;
+    const untilMs = isWindow && isShared ? fullMs : Number.POSITIVE_INFINITY;
     const debt = { key: bucket.key, policy, owed, untilMs: isRefilled ? undefined : untilMs };
     this.#debts.add(debt, (oldest) => tokensOf(oldest, this.#shareAt(nowMs), 0, nowMs));
   }
@@ -82,7 +78,7 @@ export class LetGoBuckets {
     const leastShare = this.#shareAt(nowMs);
     const nowUs = Math.floor(nowMs * 1000);
     if (debt !== undefined && nowMs < (debt.untilMs ?? Number.POSITIVE_INFINITY)) bucket.owed = debt.owed;
-    if (!this.#isShared(policy)) return;
+    if (bucket.mode !== "backstop") return;
     advanceOwed(bucket.owed, policy, leastShare, nowUs);
     const least = this.#least.of(policy, leastShare);
     lowerTo(state, this.#own.of(policy, share), least, this.#times.fullMs(idOf(bucket)) * 1000, nowUs);

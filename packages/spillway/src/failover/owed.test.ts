@@ -49,7 +49,9 @@ describe("what is owed", () => {
     expect(owed.unrefilled).toBe(5);
   });
 
-  it("by all together brings the store to where it would be had it decided itself, or below", () => {
+  it("by all together brings the store to where it would be had it decided itself, or below", {
+    timeout: 60_000,
+  }, () => {
     const stepUs = 10_000;
     const anyCase = fc.record({
       shares: fc.constantFrom([1], [0.5, 0.5], [0.7, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]),

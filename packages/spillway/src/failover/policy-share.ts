@@ -14,6 +14,13 @@ export function shareOfPolicy(policy: Policy, share: number): Policy {
   return { ...policy, shape, capacity: algorithmOf(shape).capacity(shape) };
 }
 
+/** Whether two policies of one name count alike: limiters of one process may each have their own of what is one bucket. */
+export function isSamePolicy(one: Policy, other: Policy): boolean {
+  if (one === other) return true;
+  const others = other.shape as unknown as Readonly<Record<string, unknown>>;
+  return one.name === other.name && Object.entries(one.shape).every(([name, value]) => others[name] === value);
+}
+
 /** Policies as one process may use them, for one share at a time. */
 export class SharesOfPolicies {
   readonly #known = new WeakMap<Policy, { readonly share: number; readonly own: Policy }>();

@@ -39,6 +39,12 @@ export class Repayments {
     this.#schedule();
   }
 
+  /** Tells it all at once and once only; resolves when that is done, whether or not it has arrived. */
+  async sendNow(): Promise<void> {
+    this.#repeats = MOST_REPEATS;
+    await this.#sendAll(this.#due.splice(0));
+  }
+
   #schedule(): void {
     if (this.#scheduled || this.#due.length === 0) return;
     this.#scheduled = true;

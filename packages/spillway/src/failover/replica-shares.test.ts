@@ -274,7 +274,12 @@ describe("a store", () => {
   ])("%s leaves the share as it was", async (_, allotShares) => {
     const clock = manualClock();
     const shares = new ReplicaShares(storeOf(allotShares), clock);
-    shares.join({ decided: () => clock.monotonicMs(), phase: () => "ready", replicas: 2 });
+    shares.join({
+      decided: () => clock.monotonicMs(),
+      phase: () => "ready",
+      awaySinceMs: () => undefined,
+      replicas: 2,
+    });
     for (let i = 0; i < 10; i++) {
       shares.noteAtWork();
       clock.advance(500);
@@ -298,7 +303,12 @@ describe("a store", () => {
     expect(replicaSharesOf(Object.assign(memoryStore({ clock }), { scope }), clock)).toBe(shares);
     expect(replicaSharesOf(memoryStore({ clock }), clock)).not.toBe(shares);
     let decided = 0;
-    const users = [1, 3].map((replicas) => ({ decided: () => decided, phase: () => "ready" as const, replicas }));
+    const users = [1, 3].map((replicas) => ({
+      decided: () => decided,
+      phase: () => "ready" as const,
+      awaySinceMs: () => undefined,
+      replicas,
+    }));
     for (const user of users) shares.join(user);
     shares.noteAtWork();
     decided = 1000;
@@ -323,7 +333,7 @@ describe("a store", () => {
       }),
       clock,
     );
-    shares.join({ decided: () => clock.monotonicMs(), phase: () => phase, replicas: 1 });
+    shares.join({ decided: () => clock.monotonicMs(), phase: () => phase, awaySinceMs: () => undefined, replicas: 1 });
     for (let i = 0; i < 10; i++) {
       clock.advance(500);
       shares.noteAtWork();

@@ -30,6 +30,8 @@ export interface ShareUser {
   /** How many processes there are at least. */
   readonly replicas: number;
   phase(): Phase;
+  /** Since when the store has been away for a key that is decided for by its share, or held to it; else `undefined`. */
+  awaySinceMs(key: string): number | undefined;
 }
 
 /**
@@ -112,6 +114,18 @@ export class ReplicaShares {
     if (this.#beats === 0 || !isReady) return;
     this.#held = undefined;
     await this.#say({ ...this.#beatOf(0), leaves: true });
+  }
+
+  /** Whether the store is there for all limiters. */
+  get isReady(): boolean {
+    return this.#phase() === "ready";
+  }
+
+  /** Since when the share of a key is in use, by any limiter; `undefined` while none needs it. */
+  awaySinceMs(key: string): number | undefined {
+    let sinceMs: number | undefined;
+    for (const user of this.#users) sinceMs = earlier(sinceMs, user.awaySinceMs(key));
+    return sinceMs;
   }
 
   /** How many processes share the limits. */
@@ -280,6 +294,10 @@ export class ReplicaShares {
     void this.#say(this.#beatOf(0));
     this.#startTimer(FIRST_PAUSE_MS);
   }
+}
+
+function earlier(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || (other !== undefined && other < one) ? other : one;
 }
 
 function wholeDemand(perSecond: number): number {

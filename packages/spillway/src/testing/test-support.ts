@@ -72,10 +72,17 @@ export interface DistantSetup {
 /** A limiter over a store somewhere else. */
 export function distantLimiter(options: Partial<RateLimiterOptions> = {}): DistantSetup {
   const clock = manualClock();
-  const store = new DistantStore(clock);
+  return limiterBeside({ clock, store: new DistantStore(clock) }, options);
+}
+
+/** Another limiter over the store of one. */
+export function limiterBeside(
+  { clock, store }: Pick<DistantSetup, "clock" | "store">,
+  options: Partial<RateLimiterOptions> = {},
+): DistantSetup {
   const changes: string[] = [];
   const limiter = createRateLimiter({
-    policies: DISTANT_BUCKET,
+    policies: { ...DISTANT_BUCKET },
     lease: false,
     deadlineMs: DEADLINE_MS,
     maxKeys: 1000,

@@ -66,6 +66,8 @@ export class ShareProcess implements ShareUser {
     return this.#decided;
   }
 
+  awaySinceMs(): undefined {}
+
   phase(): Phase {
     return this.state;
   }
