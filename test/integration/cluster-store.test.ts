@@ -333,7 +333,7 @@ function relayStore(relay: AskableWorker, name: string): Store {
     return result;
   };
   const store: Record<string, unknown> = { name: "cluster" };
-  for (const method of ["take", "peek", "adjust", "reset", "allotShares", "close"])
+  for (const method of ["take", "peek", "adjust", "block", "reset", "allotShares", "close"])
     store[method] = (...args: unknown[]) => call(method, ...args);
   return store as unknown as Store;
 }

@@ -53,7 +53,13 @@ export function resolveLimiterOptions(options: RateLimiterOptions): ResolvedOpti
     "afterTurn",
   ]);
   if (options.store !== undefined)
-    requireMethods(options.store, "store", "a store, such as redisStore(client)", ["take", "peek", "adjust", "reset"]);
+    requireMethods(options.store, "store", "a store, such as redisStore(client)", [
+      "take",
+      "peek",
+      "adjust",
+      "block",
+      "reset",
+    ]);
   if (typeof onStateChange !== "function") throw invalidOption("onStateChange", "a function", onStateChange);
   if (options.store === undefined) warnOfPerProcessLimit();
   const store = options.store ?? memoryStore({ maxKeys, clock });
