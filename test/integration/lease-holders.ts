@@ -16,6 +16,11 @@ export interface HolderReport {
 }
 
 export interface RandomLoad {
+  /** Of the limiter that consumes. */
+  readonly options: Pick<RateLimiterOptions, "policies" | "lease">;
+  readonly key: string;
+  /** How many times at once to begin with. */
+  readonly first: number;
   readonly seed: number;
   readonly atOnce: number;
   readonly pauseMs: number;
@@ -28,7 +33,7 @@ export interface Holders {
   atOnce(index: number, count: number, key?: string): Promise<HolderReport>;
   /** Consumes one after another. */
   steadily(index: number, everyMs: number, forMs: number): Promise<HolderReport>;
-  /** Consumes by chance, by a seed: up to `atOnce` times at once, with pauses of up to `pauseMs` between. */
+  /** Consumes by chance, by a seed: up to `atOnce` times at once, with pauses of up to `pauseMs` between, from a limiter of its own. */
   randomly(index: number, load: RandomLoad): Promise<HolderReport & { readonly admissions: readonly Span[] }>;
   /** Consumes until it holds leased tokens. */
   untilItHolds(index: number, atLeast: number): Promise<HolderReport>;
