@@ -133,14 +133,14 @@ describe("buckets that were let go while the store is away", () => {
     (options) => {
       fc.assert(
         fc.property(
-          fc.array(options.algorithm === undefined ? step : steady, { minLength: 100, maxLength: 400, size: "max" }),
+          fc.array(options.algorithm === undefined ? step : steady, { minLength: 80, maxLength: 250, size: "max" }),
           (steps) => {
             play(options, steps, (few, many, key) => {
               if (few.admittedOf(key) > many.admittedOf(key)) throw new Error(`${key} got in early`);
             });
           },
         ),
-        { numRuns: 60, endOnFailure: true },
+        { numRuns: 25, endOnFailure: true },
       );
     },
   );
@@ -149,7 +149,7 @@ describe("buckets that were let go while the store is away", () => {
     const options = LIMITS[3] as PolicyOptions;
     const limit = options.limit / 2;
     fc.assert(
-      fc.property(fc.array(steady, { minLength: 100, maxLength: 400, size: "max" }), (steps) => {
+      fc.property(fc.array(steady, { minLength: 80, maxLength: 250, size: "max" }), (steps) => {
         const times = new Map<string, number[]>();
         play(options, steps, (few, _many, key, nowMs) => {
           const its = times.get(key) ?? [];
@@ -159,7 +159,7 @@ describe("buckets that were let go while the store is away", () => {
             if (its.length - i > limit * (1 + (nowMs - fromMs) / 1000)) throw new Error(`${key} got in early`);
         });
       }),
-      { numRuns: 60, endOnFailure: true },
+      { numRuns: 25, endOnFailure: true },
     );
   });
 
@@ -254,7 +254,7 @@ describe("buckets that were let go while the store is away", () => {
         const told = few.owed(nowMs);
         for (const [key, tokens] of many.owed(nowMs)) expect(told.get(key) ?? 0).toBeGreaterThanOrEqual(tokens);
       }),
-      { numRuns: 60, endOnFailure: true },
+      { numRuns: 25, endOnFailure: true },
     );
   });
 });
