@@ -19,6 +19,13 @@ const CHANNELS = {
   "spillway:store-error": channel("spillway:store-error"),
 } as const;
 
+const DECISIONS = CHANNELS["spillway:decision"];
+
+/** As `publish`, for what happens most. */
+export function publishDecision(decision: Decision): void {
+  if (DECISIONS.hasSubscribers) DECISIONS.publish(decision);
+}
+
 /** Tells subscribers; costs next to nothing when there are none. */
 export function publish<N extends keyof ChannelMessages>(name: N, message: ChannelMessages[N]): void {
   const target = CHANNELS[name];

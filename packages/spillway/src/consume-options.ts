@@ -5,7 +5,16 @@ import type { ConsumeOptions } from "./rate-limiter.ts";
 /** The longest key, in UTF-16 code units. */
 const LONGEST_KEY = 65_536;
 
-/** @throws TypeError | RangeError for options that say nothing, so that a misspelt cost is not taken for 1. */
+/** @throws TypeError | RangeError for what is no key. */
+export function requireKey(key: unknown): asserts key is string {
+  if (typeof key !== "string") throw invalidKey("a string", key);
+  if (key.length < 1 || key.length > LONGEST_KEY) throw invalidKey(`1 to ${LONGEST_KEY} characters long`, key);
+}
+
+/**
+ * The costs that a caller asks for, one per policy.
+ * @throws TypeError | RangeError for options that say nothing, so that a misspelt cost is not taken for 1.
+ */
 export function costsOf(options: ConsumeOptions | undefined, set: PolicySet): readonly number[] {
   if (options === undefined) return set.unitCosts;
   checkOptions(options);
@@ -30,10 +39,4 @@ export function signalOf(options: ConsumeOptions | undefined): AbortSignal | und
     throw invalidArgument("options", "without a cost, since each part has its own", options.cost);
   checkOptions(options);
   return options.signal;
-}
-
-/** @throws TypeError for what cannot be a key. */
-export function requireKey(key: unknown): asserts key is string {
-  if (typeof key !== "string") throw invalidKey("a string", key);
-  if (key.length < 1 || key.length > LONGEST_KEY) throw invalidKey(`1 to ${LONGEST_KEY} characters long`, key);
 }

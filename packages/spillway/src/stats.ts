@@ -1,6 +1,6 @@
-import { publish } from "./channels.ts";
+import { publishDecision } from "./channels.ts";
 import { waive } from "./decide.ts";
-import type { Decision, DecisionSource } from "./decision.ts";
+import type { AllowedDecision, Decision, DecisionSource } from "./decision.ts";
 import type { HealthView } from "./health.ts";
 
 /** Counters of one limiter in this process, since it was made. */
@@ -67,12 +67,19 @@ export class Counters {
     this.#dryRun = dryRun;
   }
 
+  /** Counts an admission by a lease. */
+  hit(decision: AllowedDecision): void {
+    this.allowed++;
+    this.sources.lease++;
+    publishDecision(decision);
+  }
+
   /** Counts a decision and gives what its caller is told. */
   decided(decision: Decision): Decision {
     if (decision.allowed) this.allowed++;
     else this.refused++;
     this.sources[decision.source]++;
-    publish("spillway:decision", decision);
+    publishDecision(decision);
     return this.#dryRun && !decision.allowed ? waive(decision) : decision;
   }
 }

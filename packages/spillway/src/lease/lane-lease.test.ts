@@ -214,6 +214,37 @@ describe("the demand that is reported", () => {
   });
 });
 
+describe("one token of the only policy", () => {
+  it("is spent and counted as demand in one, and tells the same", () => {
+    const [one, other] = [bench(), bench()];
+    for (const { grant, spend } of [one, other]) {
+      grant(0, [5]);
+      spend([1]);
+    }
+    const status = one.lease.spendOne(10, at(10).wallMs);
+    other.lease.noteAsked([1]);
+    expect(status).toEqual(other.spend([1], 10)?.[0]);
+    expect(one.lease.settleDueMs).toBe(other.lease.settleDueMs);
+    expect(one.lease.report(at(20), true, false)).toEqual(other.lease.report(at(20), true, false));
+    expect(one.counts).toEqual(other.counts);
+  });
+
+  it("is not spent where it is not the case at hand, and nothing is counted", () => {
+    const [two, empty, old] = [bench([LARGE, SMALL]), bench(), bench()];
+    two.grant(0, [5, 5]);
+    empty.grant(0, [0]);
+    old.grant(0, [5]);
+    two.spend([0, 0]);
+    empty.spend([0]);
+    old.spend([0]);
+    for (const { lease, counts } of [two, empty, old]) {
+      expect(lease.spendOne(lease === old.lease ? 75 : 1, at(1).wallMs)).toBeUndefined();
+      expect(counts.spent).toBe(0);
+      expect(lease.report(at(1), false, false)[0]?.demand).toBe(0);
+    }
+  });
+});
+
 describe("fetching early", () => {
   it("begins when what is held falls to the watermark", () => {
     const { lease, grant, spend } = bench();

@@ -38,6 +38,10 @@ export class LaneLease {
   /** How the store last said that each policy stands. */
   #views: readonly PolicyStatus[] | undefined;
   readonly #standings: (Standing | undefined)[];
+  readonly #onlyShelf: Shelf | undefined;
+  readonly #onlyDemand: Demand;
+  #onlyView: PolicyStatus | undefined;
+  #onlyWatermark = -1;
 
   constructor(set: PolicySet, drainMs: number, nowMs: number, counts: ShelfCounts) {
     this.#set = set;
@@ -48,6 +52,8 @@ export class LaneLease {
     this.#standings = set.policies.map(() => undefined);
     this.#foldedMs = nowMs;
     this.#lastSpentMs = nowMs;
+    this.#onlyShelf = this.#shelves.length === 1 ? this.#shelves[0] : undefined;
+    this.#onlyDemand = this.#demands[0] as Demand;
   }
 
   get lifeMs(): number {
@@ -90,8 +96,31 @@ export class LaneLease {
     return statuses;
   }
 
+  /**
+   * As `spend` and `noteAsked` for one token of the only policy, in the commonest case. `undefined` where it is another, and then
+   * nothing was changed.
+   */
+  spendOne(monotonicMs: number, wallMs: number): PolicyStatus | undefined {
+    const shelf = this.#onlyShelf;
+    const view = this.#onlyView;
+    if (shelf === undefined || view === undefined || !shelf.spendOne(monotonicMs, wallMs)) return undefined;
+    this.#lastSpentMs = monotonicMs;
+    this.#onlyDemand.asked++;
+    return {
+      policy: view.policy,
+      limit: view.limit,
+      periodMs: view.periodMs,
+      remaining: view.remaining + shelf.held,
+      refillAfterMs: view.refillAfterMs,
+      resetAfterMs: view.resetAfterMs,
+      retryAfterMs: 0,
+    };
+  }
+
   /** Whether it is time to fetch more before a shelf runs dry. Asked for after a spend. */
   get isLow(): boolean {
+    const only = this.#onlyShelf;
+    if (only !== undefined && only.held > this.#onlyWatermark) return false;
     if (this.#lastSpentMs < this.#abstainUntilMs) return false;
     for (let i = 0; i < this.#shelves.length; i++)
       if ((this.#shelves[i] as Shelf).held <= (this.#watermarks[i] as number)) return true;
@@ -153,7 +182,11 @@ export class LaneLease {
       const scarce = contended || tokens < wish;
       this.#watermarks[i] = scarce || tokens === 0 ? -1 : watermarkOf(weight, this.#drainMs, roundTripMs);
     }
-    if (views.length === this.#shelves.length) this.#views = views;
+    if (views.length === this.#shelves.length) {
+      this.#views = views;
+      this.#onlyView = views[0];
+    }
+    this.#onlyWatermark = this.#watermarks[0] as number;
     this.#lastSpentMs = Math.max(this.#lastSpentMs, sent.monotonicMs);
   }
 }

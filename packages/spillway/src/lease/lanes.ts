@@ -34,7 +34,10 @@ export class Lanes {
   /** The lane of a key, if there is one with these policies. */
   find(key: string, set: PolicySet): Lane | undefined {
     const lane = this.#atWork.get(key);
-    if (lane?.set === set) return lane;
+    return lane?.set === set ? lane : this.#findKept(key, set);
+  }
+
+  #findKept(key: string, set: PolicySet): Lane | undefined {
     const kept = this.#kept.size === 0 ? undefined : this.#kept.get(key);
     return kept?.set === set ? kept : undefined;
   }

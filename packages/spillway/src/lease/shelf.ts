@@ -34,7 +34,14 @@ export interface ShelfCounts {
 export class Shelf {
   readonly #counts: ShelfCounts;
   #parcels: Parcel[] = [];
+  /** Where the next token is taken from; it may be empty by now. */
+  #front: Parcel | undefined;
   #held = 0;
+  /** Nothing grows old while both clocks read less than this, and as long as they are this far apart. Worked out by `#look`. */
+  #freshUntilMonotonicMs = Number.NEGATIVE_INFINITY;
+  #freshUntilWallMs = Number.NEGATIVE_INFINITY;
+  #leastOffsetMs = Number.POSITIVE_INFINITY;
+  #mostOffsetMs = Number.NEGATIVE_INFINITY;
 
   constructor(counts: ShelfCounts) {
     this.#counts = counts;
@@ -52,17 +59,55 @@ export class Shelf {
 
   /** Sets aside what is too old, and says what can be spent now. */
   spendable(monotonicMs: number, wallMs: number): number {
-    const parcels = this.#parcels;
-    for (let i = 0; i < parcels.length; i++) {
-      const parcel = parcels[i] as Parcel;
+    if (!this.#isFresh(monotonicMs, wallMs)) this.#look(monotonicMs, wallMs);
+    return this.#held;
+  }
+
+  /**
+   * Spends one token where nothing has grown old and the oldest lease has one, which is the rule. Otherwise changes nothing:
+   * `spendable` can tell.
+   */
+  spendOne(monotonicMs: number, wallMs: number): boolean {
+    const front = this.#front;
+    if (front === undefined || front.left === 0 || !this.#isFresh(monotonicMs, wallMs)) return false;
+    front.left--;
+    front.spent++;
+    this.#held--;
+    this.#counts.spent++;
+    return true;
+  }
+
+  #isFresh(monotonicMs: number, wallMs: number): boolean {
+    const offsetMs = wallMs - monotonicMs;
+    return (
+      monotonicMs < this.#freshUntilMonotonicMs &&
+      wallMs < this.#freshUntilWallMs &&
+      offsetMs >= this.#leastOffsetMs &&
+      offsetMs <= this.#mostOffsetMs
+    );
+  }
+
+  /** Sets aside what is too old, and works out until when there is no need to look again. */
+  #look(monotonicMs: number, wallMs: number): void {
+    this.#front = undefined;
+    this.#freshUntilMonotonicMs = Number.POSITIVE_INFINITY;
+    this.#freshUntilWallMs = Number.POSITIVE_INFINITY;
+    this.#leastOffsetMs = Number.NEGATIVE_INFINITY;
+    this.#mostOffsetMs = Number.POSITIVE_INFINITY;
+    for (const parcel of this.#parcels) {
       if (parcel.left > 0 && isOver(parcel, monotonicMs, wallMs)) {
         parcel.stale += parcel.left;
         this.#counts.expired += parcel.left;
         this.#held -= parcel.left;
         parcel.left = 0;
       }
+      if (parcel.left === 0) continue;
+      this.#front ??= parcel;
+      this.#freshUntilMonotonicMs = Math.min(this.#freshUntilMonotonicMs, parcel.overMonotonicMs);
+      this.#freshUntilWallMs = Math.min(this.#freshUntilWallMs, parcel.overWallMs);
+      this.#leastOffsetMs = Math.max(this.#leastOffsetMs, parcel.clockOffsetMs - parcel.clockToleranceMs);
+      this.#mostOffsetMs = Math.min(this.#mostOffsetMs, parcel.clockOffsetMs + parcel.clockToleranceMs);
     }
-    return this.#held;
   }
 
   /** Spends tokens that `spendable` has just said are there. */
@@ -74,6 +119,7 @@ export class Shelf {
       parcel.left -= taken;
       parcel.spent += taken;
       due -= taken;
+      this.#front = parcel;
     }
     this.#held -= cost;
     this.#counts.spent += cost;
@@ -93,6 +139,7 @@ export class Shelf {
     parcel.overWallMs = sent.wallMs + spendLifeMs(lifeMs);
     parcel.clockOffsetMs = sent.wallMs - sent.monotonicMs;
     parcel.clockToleranceMs = clockToleranceMs(lifeMs);
+    this.#freshUntilMonotonicMs = Number.NEGATIVE_INFINITY;
   }
 
   /**
@@ -115,6 +162,7 @@ export class Shelf {
       parcel.stale = 0;
     }
     this.#parcels = this.#parcels.filter(({ left }) => left > 0);
+    this.#freshUntilMonotonicMs = Number.NEGATIVE_INFINITY;
     return settlements;
   }
 }
