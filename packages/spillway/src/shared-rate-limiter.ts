@@ -170,7 +170,8 @@ export class SharedRateLimiter implements RateLimiter {
    */
   #hit(lane: Lane): Decision | undefined {
     const { lease } = lane;
-    if (lease === undefined || lane.waiting.length > 0 || this.#degraded.isReturning) return undefined;
+    if (lease === undefined || !lease.mayHit || lane.denial !== undefined) return undefined;
+    if (lane.waiting.length > 0 || this.#degraded.isReturning) return undefined;
     const clock = this.#clock;
     const status = lease.spendOne(clock.monotonicMs(), clock.wallMs());
     if (status === undefined) return undefined;
@@ -213,10 +214,10 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #decideLocally(lane: Lane, costs: readonly number[]): Decision | undefined {
-    const spends = lane.lease !== undefined && lane.denial?.isBlocked !== true;
+    const spends = lane.denial?.isBlocked !== true && lane.lease?.covers(costs) === true;
     const decision = spends ? this.#spendLease(lane, costs) : undefined;
     if (decision !== undefined || lane.denial === undefined) return decision;
-    const nowMs = this.#options.clock.monotonicMs();
+    const nowMs = this.#clock.monotonicMs();
     if (lane.denial.isOver(nowMs)) lane.denial = undefined;
     return lane.denial?.refuse(lane.key, costs, nowMs);
   }
@@ -224,8 +225,7 @@ export class SharedRateLimiter implements RateLimiter {
   /** Decides from leased tokens if they are enough, and fetches more before they are gone. */
   #spendLease(lane: Lane, costs: readonly number[]): Decision | undefined {
     const { lease } = lane;
-    const { clock } = this.#options;
-    const statuses = lease?.spend(costs, clock.monotonicMs(), clock.wallMs());
+    const statuses = lease?.spend(costs, this.#clock.monotonicMs(), this.#clock.wallMs());
     if (lease === undefined || statuses === undefined) return undefined;
     if (lease.isLow && !lane.posted && !lane.inFlight) this.#client.run(lane, "prefetch");
     return allowed(lane.key, costs, statuses, "lease");

@@ -19,6 +19,9 @@ export class Denial {
   /** Whether the key is blocked: then it refuses every cost, and nothing is spent that is on lease. */
   readonly isBlocked: boolean;
   readonly storeUs: number;
+  /** Worked out for `#askedCosts`, since most callers of a key ask for the same. */
+  #asked: readonly Told[] = [];
+  #askedCosts: readonly number[] | undefined;
   readonly #set: PolicySet;
   readonly #states: readonly BucketState[];
   readonly #seenMs: number;
@@ -48,20 +51,21 @@ export class Denial {
     const elapsedUs = this.#elapsedUs(nowMs);
     if (elapsedUs < 0 || elapsedUs >= LONGEST_TRUST_MS * 1000) return undefined;
     if (this.#isBlockedAfter(elapsedUs)) return refused(key, costs, this.statuses(costs, nowMs), "denial-cache");
+    const told = this.#toldFor(costs);
     let refuses = false;
-    for (let i = 0; i < costs.length; i++) {
-      if (this.#waitUs(i, costs[i] as number) <= elapsedUs) continue;
-      if (!this.#knowsWait(i, costs[i] as number)) return undefined;
+    for (let i = 0; i < told.length; i++) {
+      const one = told[i] as Told;
+      if (one.waitUs <= elapsedUs) continue;
+      if (!one.knowsWait) return undefined;
       refuses = true;
     }
     if (!refuses) return undefined;
-    return refused(key, costs, this.statuses(costs, nowMs), "denial-cache");
+    return refused(key, costs, statusesOf(told, elapsedUs), "denial-cache");
   }
 
   /** How the policies stand for somebody who asks for `costs` now and is refused. */
   statuses(costs: readonly number[], nowMs: number): PolicyStatus[] {
-    const elapsedUs = Math.max(0, this.#elapsedUs(nowMs));
-    return this.#set.policies.map((policy, i) => this.#statusOf(policy, i, costs[i] as number, elapsedUs));
+    return statusesOf(this.#toldFor(costs), Math.max(0, this.#elapsedUs(nowMs)));
   }
 
   #isBlockedAfter(elapsedUs: number): boolean {
@@ -73,39 +77,64 @@ export class Denial {
     return Math.round((nowMs - this.#seenMs) * 1000);
   }
 
-  #waitUs(index: number, cost: number): number {
-    const { shape } = this.#set.policies[index] as Policy;
-    const waitUs = algorithmOf(shape).waitUs(this.#states[index] as BucketState, shape, cost, this.storeUs);
-    return cost > 0 ? Math.max(waitUs, this.#leastWaitMs * 1000) : 0;
+  #toldFor(costs: readonly number[]): readonly Told[] {
+    if (costs !== this.#askedCosts) {
+      this.#askedCosts = costs;
+      this.#asked = this.#set.policies.map((policy, i) => this.#toldOf(policy, i, costs[i] as number));
+    }
+    return this.#asked;
   }
 
-  #knowsWait(index: number, cost: number): boolean {
-    const { shape } = this.#set.policies[index] as Policy;
-    return algorithmOf(shape).knowsWait?.(this.#states[index] as BucketState, shape, cost) ?? true;
-  }
-
-  /** Time passes in a status without the bucket being touched: what it told comes nearer. */
-  #statusOf(
-    { name, limit, periodMs, capacity, shape }: Policy,
-    index: number,
-    cost: number,
-    elapsedUs: number,
-  ): PolicyStatus {
+  #toldOf(policy: Policy, index: number, cost: number): Told {
+    const { capacity, shape } = policy;
     const algorithm = algorithmOf(shape);
     const state = this.#states[index] as BucketState;
-    const left = (tokens: number): number =>
-      Math.max(0, algorithm.waitUs(state, shape, tokens, this.storeUs) - elapsedUs) / 1000;
+    const waitUs = (tokens: number): number => algorithm.waitUs(state, shape, tokens, this.storeUs);
     const remaining = algorithm.remaining(state, shape);
-    const status: PolicyStatus = {
-      policy: name,
-      limit,
-      periodMs,
+    return {
+      policy,
       remaining,
-      refillAfterMs: left(Math.min(capacity, remaining + 1)),
-      resetAfterMs: left(capacity),
-      retryAfterMs: Math.max(0, this.#waitUs(index, cost) - elapsedUs) / 1000,
+      refillUs: waitUs(Math.min(capacity, remaining + 1)),
+      resetUs: waitUs(capacity),
+      waitUs: cost > 0 ? Math.max(waitUs(cost), this.#leastWaitMs * 1000) : 0,
+      knowsWait: algorithm.knowsWait?.(state, shape, cost) ?? true,
+      blockUs: blockedUs(state, this.storeUs),
     };
-    const leftUs = blockedUs(state, this.storeUs) - elapsedUs;
-    return leftUs > 0 ? blockedStatus(status, leftUs / 1000) : status;
   }
+}
+
+/** What the store has said of one policy to somebody who asks for a certain cost. Waits are from the time of its answer. */
+interface Told {
+  readonly policy: Policy;
+  readonly remaining: number;
+  readonly refillUs: number;
+  readonly resetUs: number;
+  readonly waitUs: number;
+  /** Whether it can be told by more than the wait alone that the cost does not fit. */
+  readonly knowsWait: boolean;
+  /** How long the key is blocked; 0 when it is not. */
+  readonly blockUs: number;
+}
+
+/** Time passes in a status without the bucket being touched: what it told comes nearer. */
+function statusesOf(told: readonly Told[], elapsedUs: number): PolicyStatus[] {
+  const statuses: PolicyStatus[] = [];
+  for (let i = 0; i < told.length; i++) {
+    const { policy, remaining, refillUs, resetUs, waitUs, blockUs } = told[i] as Told;
+    const status: PolicyStatus = {
+      policy: policy.name,
+      limit: policy.limit,
+      periodMs: policy.periodMs,
+      remaining,
+      refillAfterMs: leftMs(refillUs, elapsedUs),
+      resetAfterMs: leftMs(resetUs, elapsedUs),
+      retryAfterMs: leftMs(waitUs, elapsedUs),
+    };
+    statuses.push(blockUs > elapsedUs ? blockedStatus(status, leftMs(blockUs, elapsedUs)) : status);
+  }
+  return statuses;
+}
+
+function leftMs(waitUs: number, elapsedUs: number): number {
+  return Math.max(0, waitUs - elapsedUs) / 1000;
 }

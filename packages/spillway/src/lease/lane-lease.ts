@@ -79,6 +79,17 @@ export class LaneLease {
     return (this.#shelves[index] as Shelf).held;
   }
 
+  /** Whether what is held would do, were none of it too old. No clock has to be read where not. */
+  covers(costs: readonly number[]): boolean {
+    for (let i = 0; i < costs.length; i++) if ((this.#shelves[i] as Shelf).held < (costs[i] as number)) return false;
+    return true;
+  }
+
+  /** The same for one token of the only policy. */
+  get mayHit(): boolean {
+    return this.#onlyShelf !== undefined && this.#onlyShelf.held > 0;
+  }
+
   /** Spends the costs from all shelves, or from none when one is short. Returns how the policies then stand. */
   spend(costs: readonly number[], monotonicMs: number, wallMs: number): PolicyStatus[] | undefined {
     const views = this.#views;
