@@ -2,7 +2,7 @@ import { type QuotaStatus, writeLegacyFields, writeRetryAfter } from "@spillway/
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AskPart, ConsumeOptions, Decision, RefusedDecision } from "spillway";
 import type { RouteRule } from "./route-rule.ts";
-import { toldStatuses } from "./told-statuses.ts";
+import { noteTold, toldStatuses } from "./told-statuses.ts";
 
 /** Goes on with the request, or to the error handler. */
 export type Done = (error?: Error) => void;
@@ -17,7 +17,7 @@ type Asked = string | readonly AskPart[];
  * What `key`, `cost` and other functions of the user throw goes to the error handler.
  */
 export function createGuard(rule: RouteRule): Guard {
-  const { limiter, askedOf, optionsOf, skipsPreflights, isAllowListed } = rule;
+  const { limiter, askedOf, optionsOf, skipsPreflights, isAllowListed, checks } = rule;
   return function spillwayGuard(request, reply, done) {
     let asked: Asked | undefined;
     let options: ConsumeOptions | undefined;
@@ -28,7 +28,7 @@ export function createGuard(rule: RouteRule): Guard {
       if (!(skipsPreflights && isPreflight(request)) && isAllowListed?.(request) !== true) {
         asked = askedOf(request);
         options = optionsOf(request);
-        rule.noteAsked(request, asked);
+        if (checks.isLooking) checks.note(request, keyOf(asked));
         decision = banned(rule, asked) ?? limiter.consumeNow(asked as string, options);
         if (decision !== undefined) goesIn = answer(rule, decision, request, reply);
       }
@@ -39,6 +39,10 @@ export function createGuard(rule: RouteRule): Guard {
     if (asked !== undefined && decision === undefined) decideLater(rule, asked, options, request, reply, done);
     else if (goesIn) done();
   };
+}
+
+function keyOf(asked: Asked): string {
+  return typeof asked === "string" ? asked : (asked[0]?.key ?? "");
 }
 
 /** Makes the hook for requests that find no route. One that a route has counted already, and then gave up, is not counted twice. */
@@ -113,16 +117,16 @@ function writeFields(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  const earlier = toldStatuses(request);
-  const statuses = toldStatuses(request, policies);
+  const earlier = noteTold(request, policies);
   if (rule.fields !== undefined) {
     const fields = rule.fields.fieldsOf(policies);
     const rateLimit = fields.rateLimit(policies);
     if (earlier === null) reply.header("ratelimit-policy", fields.rateLimitPolicy).header("ratelimit", rateLimit);
     else appendFields(reply, fields.rateLimitPolicy, rateLimit);
   }
-  if (rule.legacyHeaders !== false)
-    reply.headers({ ...writeLegacyFields(statuses ?? policies, rule.legacyHeaders, Date.now()) });
+  if (rule.legacyHeaders === false) return;
+  const statuses = toldStatuses(request) ?? policies;
+  reply.headers({ ...writeLegacyFields(statuses, rule.legacyHeaders, Date.now()) });
 }
 
 function appendFields(reply: FastifyReply, rateLimitPolicy: string, rateLimit: string): void {

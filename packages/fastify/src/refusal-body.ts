@@ -15,24 +15,36 @@ export interface RefusalBody {
 /** The `code` in the JSON body of a refusal. */
 export type RefusalCode = "SPILLWAY_LIMITED" | "SPILLWAY_NEVER" | "SPILLWAY_BLOCKED";
 
-const TEXTS: Readonly<Record<RefusalReason, { readonly code: RefusalCode; readonly message: string }>> = {
-  limited: { code: "SPILLWAY_LIMITED", message: "Over the limit, come back later." },
-  never: { code: "SPILLWAY_NEVER", message: "This request costs more than its limit ever allows." },
-  blocked: { code: "SPILLWAY_BLOCKED", message: "Shut out for now." },
+/** All of a body that does not depend on the decision, by its reason. */
+const OPENINGS: Readonly<Record<RefusalReason, string>> = {
+  limited: opening("SPILLWAY_LIMITED", "Over the limit, come back later."),
+  never: opening("SPILLWAY_NEVER", "This request costs more than its limit ever allows."),
+  blocked: opening("SPILLWAY_BLOCKED", "Shut out for now."),
 };
+
+/** The shape of Fastify's own errors. */
+function opening(code: RefusalCode, message: string): string {
+  return `{"statusCode":429,"code":"${code}","error":"Too Many Requests","message":"${message}"`;
+}
 
 /** Chooses what refusals look like. */
 export function refusalBody(custom: BodyFunction | undefined, problemJson: boolean): RefusalBody {
   if (custom !== undefined) return { contentType: undefined, build: synchronous(custom) };
   if (problemJson) return { contentType: `${PROBLEM_CONTENT_TYPE}; charset=utf-8`, build: problemText };
-  return { contentType: "application/json; charset=utf-8", build: jsonText };
+  return { contentType: "application/json; charset=utf-8", build: jsonBody() };
 }
 
-/** The shape of Fastify's own errors, put together without a serializer: every part is a constant or a number. */
-function jsonText(_request: FastifyRequest, decision: RefusedDecision): string {
-  const { code, message } = TEXTS[decision.reason];
-  const wait = Number.isFinite(decision.retryAfterMs) ? `,"retryAfterMs":${Math.ceil(decision.retryAfterMs)}` : "";
-  return `{"statusCode":429,"code":"${code}","error":"Too Many Requests","message":"${message}"${wait}}`;
+/** Put together without a serializer: every part is a constant or a number. Refusals within a millisecond say the same. */
+function jsonBody(): BodyFunction {
+  let latest = { reason: "", waitMs: 0, text: "" };
+  return (_request, { reason, retryAfterMs }) => {
+    const waitMs = Math.ceil(retryAfterMs);
+    if (latest.reason !== reason || latest.waitMs !== waitMs) {
+      const end = Number.isFinite(waitMs) ? `,"retryAfterMs":${waitMs}}` : "}";
+      latest = { reason, waitMs, text: OPENINGS[reason] + end };
+    }
+    return latest.text;
+  };
 }
 
 function problemText(_request: FastifyRequest, decision: RefusedDecision): string {

@@ -1,6 +1,6 @@
 import type { LegacyReset, RateLimitWriter } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
-import type { AskPart, RateLimiter } from "spillway";
+import type { RateLimiter } from "spillway";
 import type { BanTable } from "./ban-table.ts";
 import { callerKey } from "./caller-key.ts";
 import type { HookName } from "./hook-name.ts";
@@ -39,8 +39,8 @@ export interface RouteRule extends RequestAsk {
   readonly onRefused: CountingOptions["onRefused"];
   /** Is told what a dry run lets pass; says only the first. */
   readonly noteFault: (thrown: unknown) => void;
-  /** Looks at what a request was counted under. */
-  readonly noteAsked: (request: FastifyRequest, asked: string | readonly AskPart[]) => void;
+  /** Looks at what requests are counted under. */
+  readonly checks: TrafficChecks;
 }
 
 /** Which route a rule is for. */
@@ -84,8 +84,7 @@ export function resolveRouteRule(
     bodyOf: settings.bodyOf,
     onRefused: counting.onRefused,
     noteFault: firstFault(settings.warn),
-    noteAsked: (request: FastifyRequest, asked: string | readonly AskPart[]) =>
-      checks.note(request, typeof asked === "string" ? asked : (asked[0]?.key ?? "")),
+    checks,
   });
 }
 

@@ -23,6 +23,11 @@ export class TrafficChecks {
     this.#looksAtKeys = ownKeys;
   }
 
+  /** Whether there is still anything to find. Read at each request. */
+  get isLooking(): boolean {
+    return this.#proxyLooks > 0 || this.#looksAtKeys;
+  }
+
   /** Notes what a request was counted under. */
   note(request: FastifyRequest, key: string): void {
     if (this.#proxyLooks > 0) this.#lookForProxy(request, key);

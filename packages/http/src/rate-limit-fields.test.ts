@@ -163,6 +163,25 @@ describe("RateLimitWriter", () => {
     expect(writer.fieldsOf([{ ...burst, unit: "requests" }])).toBe(first);
   });
 
+  it("tells each status its own, whatever the one before was told", () => {
+    const fields = new RateLimitWriter().fieldsOf([burst]);
+    const never = { remaining: 0, refillAfterMs: Number.POSITIVE_INFINITY };
+    const changes = [
+      {},
+      { remaining: 10 },
+      { refillAfterMs: 1001 },
+      {},
+      never,
+      { remaining: 0 },
+      never,
+      { remaining: 0 },
+    ];
+    for (const change of changes) {
+      const status = { ...burst, ...change };
+      expect(fields.rateLimit([status])).toBe(writeRateLimit([status]));
+    }
+  });
+
   it("forgets the oldest of more than 64 sets", () => {
     const writer = new RateLimitWriter();
     const first = writer.fieldsOf([burst]);

@@ -57,6 +57,10 @@ export class PolicySetFields {
   readonly rateLimitPolicy: string;
   readonly #policies: readonly QuotaPolicy[];
   readonly #openings: readonly string[];
+  /** The last field of a single policy, and what it tells. */
+  #latest = "";
+  #latestLeft = -1;
+  #latestSeconds: number | undefined;
 
   constructor(policies: readonly QuotaPolicy[]) {
     this.rateLimitPolicy = writeRateLimitPolicy(policies);
@@ -84,12 +88,24 @@ export class PolicySetFields {
 
   /** The value of `RateLimit`. Precondition: `describes(statuses)`. */
   rateLimit(statuses: readonly QuotaStatus[]): string {
+    if (statuses.length === 1) return this.#onlyItem(statuses[0] as QuotaStatus);
     let field = "";
     for (let index = 0; index < statuses.length; index++) {
       const item = limitItem(this.#openings[index] as string, statuses[index] as QuotaStatus);
       field = index === 0 ? item : `${field},${item}`;
     }
     return field;
+  }
+
+  /** Refusals within a second tell the same. */
+  #onlyItem(status: QuotaStatus): string {
+    const left = integer(status.remaining);
+    const seconds = waitSeconds(status);
+    if (left === this.#latestLeft && seconds === this.#latestSeconds) return this.#latest;
+    this.#latestLeft = left;
+    this.#latestSeconds = seconds;
+    this.#latest = this.#openings[0] + parameters(left, seconds);
+    return this.#latest;
   }
 }
 
@@ -131,10 +147,21 @@ function limitOpening(policy: string): string {
 }
 
 function limitItem(opening: string, status: QuotaStatus): string {
-  const { remaining, refillAfterMs, retryAfterMs } = status;
+  return opening + parameters(integer(status.remaining), waitSeconds(status));
+}
+
+/** What `t` tells; `undefined` where no wait helps. */
+function waitSeconds({ refillAfterMs, retryAfterMs }: QuotaStatus): number | undefined {
   const waitMs = retryAfterMs > 0 && retryAfterMs < Number.POSITIVE_INFINITY ? retryAfterMs : refillAfterMs;
-  const item = opening + integer(remaining);
-  return waitMs < Number.POSITIVE_INFINITY ? `${item};t=${wholeSeconds(waitMs)}` : item;
+  return waitMs < Number.POSITIVE_INFINITY ? wholeSeconds(waitMs) : undefined;
+}
+
+/** Those of the waits that are told most, from 0 seconds. */
+const WAIT_PARAMETERS = Array.from({ length: 64 }, (_, seconds) => `;t=${seconds}`);
+
+/** What stands behind the opening. A text that is put together from its short end is copied less when it is sent. */
+function parameters(left: number, seconds: number | undefined): string {
+  return seconds === undefined ? String(left) : left + (WAIT_PARAMETERS[seconds] ?? `;t=${seconds}`);
 }
 
 function wholeSeconds(ms: number): number {

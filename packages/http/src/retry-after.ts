@@ -19,8 +19,12 @@ export interface RetryAfterOptions {
 export function writeRetryAfter(waitMs: number, options: RetryAfterOptions = NO_JITTER): string | undefined {
   if (!(waitMs <= Number.MAX_SAFE_INTEGER)) return undefined;
   const seconds = Math.ceil(Math.min(waitMs + addedMs(options), Number.MAX_SAFE_INTEGER) / 1000);
-  return String(Math.max(1, seconds));
+  if (latest.seconds !== seconds) latest = { seconds, text: String(Math.max(1, seconds)) };
+  return latest.text;
 }
+
+/** Refusals within a second tell the same. */
+let latest = { seconds: 0, text: "1" };
 
 const NO_JITTER: RetryAfterOptions = {};
 
