@@ -4,6 +4,7 @@ export type LimitedServerKind =
   | "bareWithHeaders"
   | "spillway"
   | "@fastify/rate-limit"
+  | "@fastify/rate-limit memory"
   | "rate-limiter-flexible";
 
 /** How a service that is full says so. */
@@ -21,14 +22,20 @@ export type HttpServerRequest =
   | { readonly ask: "listen"; readonly kind: HttpServerKind; readonly redisUrl: string; readonly limit: number }
   | { readonly ask: "usage" };
 
+/** Decisions of a limiter that needed no call. */
+export interface LocalDecisions {
+  readonly leased: number;
+  readonly denied: number;
+}
+
 /** What it answers. */
 export interface HttpServerReply {
   readonly port?: number;
   readonly error?: string;
   /** Of the process, since its start. */
   readonly cpuMs?: number;
-  /** Decisions by a lease, where there are leases. */
-  readonly leased?: number | undefined;
+  /** Decisions by a lease and by a remembered refusal since the start, where there are such. */
+  readonly local?: LocalDecisions | undefined;
 }
 
 /** What every request that goes in is answered with. */

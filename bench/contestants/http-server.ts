@@ -13,6 +13,7 @@ import {
   type HttpServerReply,
   type HttpServerRequest,
   type LimitedServerKind,
+  type LocalDecisions,
   type ShedServerKind,
 } from "./http-messages.ts";
 import { SHED_SERVERS } from "./shed-servers.ts";
@@ -22,7 +23,7 @@ const PERIOD_MS = 3_600_000;
 const BOUNDLESS = 1_000_000_000;
 
 /** Sets a limiter up; the function returned tells how many decisions needed no call, where that is known. */
-type SetUp = (app: FastifyInstance, redisUrl: string, limit: number) => Promise<() => number | undefined>;
+type SetUp = (app: FastifyInstance, redisUrl: string, limit: number) => Promise<() => LocalDecisions | undefined>;
 
 const unknown = (): undefined => undefined;
 
@@ -46,15 +47,14 @@ const SET_UPS: Readonly<Record<LimitedServerKind, SetUp>> = {
     const limiter = createRateLimiter({ store: redisStore(new Redis(redisUrl)), policies, deadlineMs: 10_000 });
     await app.register(spillway, { limiter });
     app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
-    return () => limiter.stats().sources.lease;
+    return () => {
+      const { sources } = limiter.stats();
+      return { leased: sources.lease, denied: sources["denial-cache"] };
+    };
   },
-  "@fastify/rate-limit": async (app, redisUrl, max) => {
-    const redis = new Redis(redisUrl, { connectTimeout: 500, maxRetriesPerRequest: 1 });
-    const { default: rateLimit } = await import("@fastify/rate-limit");
-    await app.register(rateLimit, { max, timeWindow: PERIOD_MS, redis });
-    app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
-    return unknown;
-  },
+  "@fastify/rate-limit": (app, redisUrl, max) =>
+    fastifyRateLimit(app, max, new Redis(redisUrl, { connectTimeout: 500, maxRetriesPerRequest: 1 })),
+  "@fastify/rate-limit memory": (app, _redisUrl, max) => fastifyRateLimit(app, max, undefined),
   "rate-limiter-flexible": async (app, redisUrl, points) => {
     const storeClient = new Redis(redisUrl, { enableOfflineQueue: false });
     await new Promise((resolve) => storeClient.once("ready", resolve));
@@ -72,7 +72,14 @@ const SET_UPS: Readonly<Record<LimitedServerKind, SetUp>> = {
   },
 };
 
-let leased = unknown as () => number | undefined;
+async function fastifyRateLimit(app: FastifyInstance, max: number, redis: Redis | undefined): Promise<() => undefined> {
+  const { default: rateLimit } = await import("@fastify/rate-limit");
+  await app.register(rateLimit, { max, timeWindow: PERIOD_MS, ...(redis === undefined ? {} : { redis }) });
+  app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
+  return unknown;
+}
+
+let local = unknown as () => LocalDecisions | undefined;
 
 async function listen(request: HttpServerRequest & { ask: "listen" }): Promise<number> {
   const server = await serverOf(request);
@@ -87,7 +94,7 @@ async function serverOf({ kind, redisUrl, limit }: HttpServerRequest & { ask: "l
     return server;
   }
   const app = Fastify();
-  leased = await SET_UPS[kind](app, redisUrl, limit);
+  local = await SET_UPS[kind](app, redisUrl, limit);
   await app.listen(address);
   return app.server;
 }
@@ -103,7 +110,7 @@ function answer(reply: HttpServerReply): void {
 process.on("message", (request: HttpServerRequest) => {
   if (request.ask === "usage") {
     const { user, system } = process.cpuUsage();
-    answer({ cpuMs: (user + system) / 1000, leased: leased() });
+    answer({ cpuMs: (user + system) / 1000, local: local() });
   } else {
     listen(request).then(
       (port) => answer({ port }),

@@ -2,7 +2,13 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import { HTTP_BODY, type HttpServerKind, type HttpServerReply, type HttpServerRequest } from "./http-messages.ts";
+import {
+  HTTP_BODY,
+  type HttpServerKind,
+  type HttpServerReply,
+  type HttpServerRequest,
+  type LocalDecisions,
+} from "./http-messages.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
 const PATIENCE_MS = 20_000;
@@ -26,9 +32,9 @@ export class HttpService {
     throw new Error(error ?? "it did not listen");
   }
 
-  async usage(): Promise<{ readonly cpuMs: number; readonly leased: number | undefined }> {
-    const { cpuMs = 0, leased } = await exchange(this.#child, { ask: "usage" });
-    return { cpuMs, leased };
+  async usage(): Promise<{ readonly cpuMs: number; readonly local: LocalDecisions | undefined }> {
+    const { cpuMs = 0, local } = await exchange(this.#child, { ask: "usage" });
+    return { cpuMs, local };
   }
 
   /** Each connection asks again as soon as it is answered, until the time is over. */

@@ -92,8 +92,8 @@ function judge(mark: Mark, ours: number | undefined, ratios: Readonly<Record<str
   if ("oursBelow" in mark) return { text: `below ${mark.oursBelow}`, met: ours !== undefined && ours < mark.oursBelow };
   const ratio = ratios[mark.peer];
   if ("atLeast" in mark)
-    return { text: `at least ${mark.atLeast} x ${mark.peer}`, met: ratio !== undefined && ratio >= mark.atLeast };
-  return { text: `at most ${mark.atMost} x ${mark.peer}`, met: ratio !== undefined && ratio <= mark.atMost };
+    return { text: `at least ${rounded(mark.atLeast)} x ${mark.peer}`, met: ratio !== undefined && ratio >= mark.atLeast };
+  return { text: `at most ${rounded(mark.atMost)} x ${mark.peer}`, met: ratio !== undefined && ratio <= mark.atMost };
 }
 
 /** To five figures: more is noise. */

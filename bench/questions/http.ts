@@ -1,4 +1,5 @@
-// What does the limit of a Fastify service cost a request, where a lease answers, beside no limit at all and beside peers?
+// What does the limit of a Fastify service cost a request, where a lease or a remembered refusal answers, beside no limit at all
+// and beside peers?
 import type { HttpServerKind } from "../contestants/http-messages.ts";
 import { HttpService } from "../contestants/http-service.ts";
 import type { BenchRedis } from "../harness/bench-redis.ts";
@@ -9,12 +10,19 @@ const CONNECTIONS = 16;
 const BOUNDLESS = 1_000_000_000;
 const CHECKED_LIMIT = 5;
 const CHECKED_ASKS = 8;
-/** The part of all decisions that leases have to make. */
-const LEAST_LEASED = 0.95;
+/** So little that all but the first request are far over it. */
+const EXHAUSTED = 1;
+/** The part of all decisions that local state has to make. */
+const LEAST_LOCAL = 0.95;
+/** Before each turn: a lease that lay idle while others had theirs has gone back, and is what it was after two drain times. */
+const REST_OVER_MS = 150;
 
 const OURS: HttpServerKind = "spillway";
-const FLOORS: readonly HttpServerKind[] = ["bare", "bareWithHeaders"];
-const PEERS: readonly HttpServerKind[] = ["@fastify/rate-limit", "rate-limiter-flexible"];
+const REFUSING = "spillway, refusing";
+const BARE: HttpServerKind = "bare";
+const BARE_WITH_HEADERS: HttpServerKind = "bareWithHeaders";
+const FLOORS: readonly HttpServerKind[] = [BARE, BARE_WITH_HEADERS];
+const PEERS: readonly HttpServerKind[] = ["@fastify/rate-limit memory", "@fastify/rate-limit", "rate-limiter-flexible"];
 
 export const http: Question = {
   name: "http",
@@ -25,25 +33,67 @@ export const http: Question = {
 async function heatOf(bench: Workbench): Promise<Heat> {
   const redis = await bench.redis();
   await redis.flush();
+  const cost = { unit: "CPU us/request", better: "less", value: cpuUsEach } as const;
   return {
-    contestants: [OURS, ...FLOORS, ...PEERS].map((kind) => service(redis, kind)),
+    contestants: [...[OURS, ...FLOORS, ...PEERS].map((kind) => admitting(redis, kind)), refusing(redis)],
     cases: [
       {
-        ...{ name: "http", unit: "CPU us/request", better: "less", value: cpuUsEach },
-        ...{ ours: OURS, peers: [...FLOORS, ...PEERS] },
+        ...{ ...cost, name: "http", ours: OURS, peers: [...FLOORS, ...PEERS] },
+        marks: [
+          { peer: BARE_WITH_HEADERS, atMost: 1 / 0.95 },
+          { peer: BARE, atMost: 1 / 0.85 },
+        ],
+      },
+      {
+        ...{ ...cost, name: "http/refused", ours: REFUSING, peers: [BARE] },
+        marks: [{ peer: BARE, atMost: 1 / 0.88 }],
       },
     ],
   };
 }
 
-function service(redis: BenchRedis, kind: HttpServerKind): Contestant {
+/** Of what a service did in its turn: how much of it went in, and how many decisions each kind of local state made. */
+interface Turn {
+  readonly admitted: number;
+  readonly refused: number;
+  readonly leased: number | undefined;
+  readonly denied: number | undefined;
+}
+
+function admitting(redis: BenchRedis, kind: HttpServerKind): Contestant {
+  return service(redis, kind, kind, BOUNDLESS, ({ admitted, refused, leased }) => {
+    if (refused > 0) throw new Disqualified(`it refused ${refused} requests within the limit`);
+    if (leased !== undefined && leased < admitted * LEAST_LOCAL)
+      throw new Disqualified(`of ${admitted} requests only ${leased} met a lease`);
+    return admitted;
+  });
+}
+
+/** One key far over its limit. */
+function refusing(redis: BenchRedis): Contestant {
+  return service(redis, OURS, REFUSING, EXHAUSTED, ({ admitted, refused, denied = 0 }) => {
+    if (admitted > 1) throw new Disqualified(`it admitted ${admitted} requests over the limit`);
+    if (denied < refused * LEAST_LOCAL)
+      throw new Disqualified(`of ${refused} refusals only ${denied} were answered from memory`);
+    return refused;
+  });
+}
+
+/** @param judge gives how many requests count. @throws Disqualified */
+function service(
+  redis: BenchRedis,
+  kind: HttpServerKind,
+  name: string,
+  limit: number,
+  judge: (turn: Turn) => number,
+): Contestant {
   let running: HttpService | undefined;
   return {
-    name: kind,
+    name,
     check: () => checked(redis, kind),
     async prepare() {
-      running ??= await HttpService.start(kind, redis.url, BOUNDLESS);
-      await running.load(CONNECTIONS, 20);
+      running ??= await HttpService.start(kind, redis.url, limit);
+      await running.load(CONNECTIONS, REST_OVER_MS);
     },
     async run({ ms }) {
       const serving = running as HttpService;
@@ -52,10 +102,9 @@ function service(redis: BenchRedis, kind: HttpServerKind): Contestant {
       const { admitted, refused } = await serving.load(CONNECTIONS, ms);
       const wallMs = performance.now() - startedMs;
       const after = await serving.usage();
-      if (refused > 0) throw new Disqualified(`it refused ${refused} requests within the limit`);
-      if (after.leased !== undefined && after.leased - (before.leased ?? 0) < admitted * LEAST_LEASED)
-        throw new Disqualified(`of ${admitted} requests only ${after.leased - (before.leased ?? 0)} met a lease`);
-      return { operations: admitted, wallMs, cpuMs: after.cpuMs - before.cpuMs };
+      const leased = after.local && after.local.leased - (before.local?.leased ?? 0);
+      const denied = after.local && after.local.denied - (before.local?.denied ?? 0);
+      return { operations: judge({ admitted, refused, leased, denied }), wallMs, cpuMs: after.cpuMs - before.cpuMs };
     },
     close: async () => running?.close(),
   };
