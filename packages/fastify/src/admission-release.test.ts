@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { PassThrough, Readable } from "node:stream";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Decision } from "spillway";
@@ -94,6 +95,27 @@ describe("when slots come back", () => {
     await gone;
     await expect.poll(() => closed, SOON).toBe(1);
     answers[0]?.();
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect(admission.stats()).toMatchObject({ ...atRest, admitted: 0 });
+  });
+});
+
+describe("callers who left during a hook that came first", () => {
+  it("take no slots, however many requests they had pipelined", async () => {
+    const app = Fastify();
+    const laters: (() => void)[] = [];
+    app.addHook("onRequest", (_request, _reply, done) => void laters.push(done));
+    const { admission } = await guarded((one) => one.get("/", async () => "in"), {}, { slots: 1 }, app);
+    await listen(app);
+    const connected = once(app.server, "connection");
+    const socket = connect((app.server.address() as AddressInfo).port, "127.0.0.1");
+    const [connection] = await connected;
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(3));
+    await expect.poll(() => laters.length, SOON).toBe(3);
+    const ended = once(connection, "close");
+    socket.destroy();
+    await ended;
+    for (const later of laters) later();
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
     expect(admission.stats()).toMatchObject({ ...atRest, admitted: 0 });
   });

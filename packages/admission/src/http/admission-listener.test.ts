@@ -126,6 +126,27 @@ describe("a listener of node:http with admission", () => {
     await expect.poll(() => admission.stats(), SOON).toMatchObject({ active: 0, waiting: 0 });
   });
 
+  it("lets nobody in whose connection went while something else came first, pipelined or not", async () => {
+    const admission = createAdmission({ slots: 4 });
+    let ran = 0;
+    const admitted = withAdmission(admission, () => void ran++);
+    const laters: (() => void)[] = [];
+    const server = createServer((incoming, response) => void laters.push(() => admitted(incoming, response)));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    const [connection] = await once(server, "connection");
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(3));
+    await expect.poll(() => laters.length, SOON).toBe(3);
+    const ended = once(connection, "close");
+    socket.destroy();
+    await ended;
+    for (const later of laters) later();
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect([admission.stats().active, admission.stats().admitted, ran]).toEqual([0, 0, 0]);
+  });
+
   it("watches a connection with one listener, however many requests are pipelined on it", async () => {
     const { ends, listener } = held();
     let most = 0;

@@ -18,7 +18,7 @@ export function enterWithReply(
   onAnswer: (answer: Permit | Shed) => void,
 ): void {
   // Its "close" has been, and would never come again.
-  if (isGone(response)) return;
+  if (isGone(request, response)) return;
   let visit: Visit | undefined;
   let isAnswered = false;
   const place = admission.enter((answer) => {
@@ -87,8 +87,9 @@ function noteWork(response: ServerResponse, permit: Permit): void {
 /** What both versions of HTTP call it. */
 type AnyResponse = ServerResponse & { readonly stream?: { readonly destroyed: boolean } };
 
-function isGone(response: AnyResponse): boolean {
-  return response.destroyed || response.closed || response.stream?.destroyed === true;
+/** A pipelined reply whose turn has not come is not told that its connection is gone: only the request knows. */
+function isGone({ socket }: IncomingMessage, response: AnyResponse): boolean {
+  return response.destroyed || response.closed || response.stream?.destroyed === true || socket?.destroyed === true;
 }
 
 function outcomeOf(response: ServerResponse): WorkOutcome {
