@@ -91,6 +91,20 @@ describe("what a full service answers", () => {
   });
 });
 
+describe("an onShed that rejects", () => {
+  it("is logged as an error, and the refusal is sent all the same", async () => {
+    const lines: { msg: string; err?: { message: string } }[] = [];
+    const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const onShed = () => Promise.reject(new Error("boom")) as never;
+    const app = Fastify({ logger: { level: "warn", stream } });
+    await guarded((one) => one.get("/", async () => "in"), { onShed }, {}, app);
+    expect((await app.inject({ url: "/", headers: { "x-request-deadline-ms": "0" } })).statusCode).toBe(503);
+    await expect
+      .poll(() => lines.map(({ msg, err }) => [msg, err?.message]), SOON)
+      .toEqual([["Option onShed rejected.", "boom"]]);
+  });
+});
+
 describe("which routes are guarded", () => {
   const routes = (app: FastifyInstance) => {
     for (const url of ["/", "/health", "/health/db", "/healthcare", "/metrics"]) app.get(url, async () => "in");

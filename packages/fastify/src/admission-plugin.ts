@@ -71,7 +71,8 @@ function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
 }
 
 function refuse(rule: AdmissionRule, shed: Shed, request: FastifyRequest, reply: FastifyReply, log: ShedLog): void {
-  rule.onShed?.(request, shed);
+  const told: unknown = rule.onShed?.(request, shed);
+  if (told instanceof Promise) told.catch((error: unknown) => request.log.error(error, "Option onShed rejected."));
   if (rule.log) log(request, shed);
   const { headers, body } = rule.replyOf(shed);
   if (rule.onSend) reply.code(503).headers(headers).send(body);

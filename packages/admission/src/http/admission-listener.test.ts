@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request, type Server } from "node:http";
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import * as http2 from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   type Admission,
   type AdmissionListenerOptions,
@@ -27,14 +27,25 @@ async function serve(
   admission: Admission = createAdmission({ slots: 1, lineMs: 0 }),
 ): Promise<Served> {
   const server: Server = createServer(withAdmission(admission, listener, options));
+  const url = await listen(server);
+  return { admission, port: (server.address() as AddressInfo).port, url };
+}
+
+async function listen(server: Server): Promise<string> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
-  const { port } = server.address() as AddressInfo;
-  return { admission, port, url: `http://127.0.0.1:${port}` };
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** The process warnings of a test, in place of the process. */
+function heardWarnings(): unknown[][] {
+  const spy = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  onTestFinished(() => spy.mockRestore());
+  return spy.mock.calls;
 }
 
 /** Handlers that end when the test says so. */
@@ -132,9 +143,7 @@ describe("a listener of node:http with admission", () => {
     const admitted = withAdmission(admission, () => void ran++);
     const laters: (() => void)[] = [];
     const server = createServer((incoming, response) => void laters.push(() => admitted(incoming, response)));
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    onTestFinished(() => void server.close());
+    await listen(server);
     const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
     const [connection] = await once(server, "connection");
     socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(3));
@@ -211,6 +220,69 @@ describe("a listener of node:http with admission", () => {
     expect(shed).toEqual([["/third", "line_full"]]);
     for (const end of ends) end();
     await Promise.all([big, small]);
+  });
+
+  const boom = (): never => {
+    throw new Error("boom");
+  };
+
+  it.each<[string, AdmissionListenerOptions, RegExp]>([
+    ["cost throws", { cost: boom }, /Error: boom/],
+    ["cost gives no cost", { cost: ({ headers }) => Number(headers["x-cost"]) }, /got NaN/],
+    ["readDeadline throws", { readDeadline: boom }, /Error: boom/],
+    ["onShed throws", { onShed: boom }, /Error: boom/],
+  ])("answers 500 when %s, lets nobody in for it, and warns once", async (_title, options, fault) => {
+    const warnings = heardWarnings();
+    const admission = createAdmission({ slots: 1, lineMs: 0 });
+    let ran = 0;
+    const { url } = await serve(() => void ran++, options, admission);
+    if (options.onShed !== undefined) await admission.close();
+    for (let i = 0; i < 2; i++) {
+      const failed = await fetch(url, { headers: { "x-cost": "abc", "x-request-deadline-ms": "5000" } });
+      expect([failed.status, await failed.json()]).toEqual([500, { error: "internal" }]);
+    }
+    expect(warnings).toEqual([[expect.stringMatching(fault), expect.anything()]]);
+    expect([admission.stats().active, ran]).toEqual([0, 0]);
+  });
+
+  it("survives an onShed that rejects, or that has replied itself, out of the line too", async () => {
+    const warnings = heardWarnings();
+    const { ends, listener } = held();
+    const onShed: AdmissionListenerOptions["onShed"] = ({ url: path }) => {
+      if (path === "/own") replies.get(path)?.writeHead(429).end();
+      else return Promise.reject(new Error("boom")) as never;
+    };
+    const replies = new Map<string | undefined, ServerResponse>();
+    const admission = createAdmission({ slots: 1, waitMs: 20 });
+    const admitted = withAdmission(admission, listener, { onShed });
+    const server = createServer((incoming, response) => {
+      replies.set(incoming.url, response);
+      admitted(incoming, response);
+    });
+    const url = await listen(server);
+    const first = fetch(url);
+    await expect.poll(() => ends.length, SOON).toBe(1);
+    expect((await fetch(`${url}/rejects`)).status).toBe(503);
+    expect((await fetch(`${url}/own`)).status).toBe(429);
+    expect(warnings).toEqual([[expect.stringContaining("boom"), expect.anything()]]);
+    ends[0]?.();
+    await first;
+  });
+
+  it("leaves to Node what the listener throws", async () => {
+    const admission = createAdmission({ slots: 1, mode: "off" });
+    const admitted = withAdmission(admission, boom);
+    const thrown: unknown[] = [];
+    const server = createServer((incoming, response) => {
+      try {
+        admitted(incoming, response);
+      } catch (error) {
+        thrown.push(error);
+        response.end("caught");
+      }
+    });
+    expect(await (await fetch(await listen(server))).text()).toBe("caught");
+    expect([thrown, admission.stats().active]).toEqual([[new Error("boom")], 0]);
   });
 
   it("works over HTTP/2, whose replies say less about themselves", async () => {

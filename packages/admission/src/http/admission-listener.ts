@@ -19,7 +19,7 @@ export interface AdmissionListenerOptions extends DeadlineOptions<IncomingMessag
   readonly cost?: (request: IncomingMessage) => number;
   /** Sends refusals as `application/problem+json` (RFC 9457). Defaults to false. */
   readonly problemJson?: boolean;
-  /** Is told of each refusal before it is sent. */
+  /** Is told of each refusal before it is sent. What it throws is answered with 500 in place of the refusal. */
   readonly onShed?: (request: IncomingMessage, shed: Shed) => void;
 }
 
@@ -27,7 +27,8 @@ const MEMBERS = ["deadlineMs", "readDeadline", "maxDeadlineMs", "exempt", "cost"
 
 /**
  * A listener that calls another one for the requests that are let in and answers the others with 503. The slots go back when
- * the reply closes.
+ * the reply closes. A request for which `cost`, `readDeadline` or `onShed` throws, or `cost` gives none, is answered with 500
+ * and not let in; the first such fault of a listener is a process warning.
  * @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION`.
  */
 export function withAdmission(
@@ -39,20 +40,51 @@ export function withAdmission(
   const { exempt = USUAL_EXEMPTIONS, cost, problemJson = false, onShed } = options;
   const deadlineOf = deadlineReader(options);
   const replyOf = shedReplies(problemJson);
+  const fail = faultReply();
+  const refuse = (request: IncomingMessage, response: ServerResponse, shed: Shed): void => {
+    try {
+      const told: unknown = onShed?.(request, shed);
+      if (told instanceof Promise) told.catch((error: unknown) => fail(error));
+      // Someone else may have replied meanwhile, a timeout for one.
+      if (response.headersSent) return;
+      const { headers, body } = replyOf(shed);
+      response.writeHead(503, headers).end(body);
+    } catch (error) {
+      fail(error, response);
+    }
+  };
   return (request, response) => {
     if (isExempt(exempt, pathOf(request))) {
       listener(request, response, undefined);
       return;
     }
-    enterWithReply(admission, askOf(request, deadlineOf, cost), request, response, (answer) => {
-      if (answer.admitted) {
-        listener(request, response, answer);
-        return;
-      }
-      onShed?.(request, answer);
-      const { headers, body } = replyOf(answer);
-      response.writeHead(503, headers).end(body);
-    });
+    let isLetIn = false;
+    try {
+      enterWithReply(admission, askOf(request, deadlineOf, cost), request, response, (answer) => {
+        isLetIn = answer.admitted;
+        if (answer.admitted) listener(request, response, answer);
+        else refuse(request, response, answer);
+      });
+    } catch (error) {
+      // What the listener throws is no fault of an option.
+      if (isLetIn) throw error;
+      fail(error, response);
+    }
+  };
+}
+
+/** Answers 500. Only the first fault is told: a caller who finds out how to cause one could fill the log with them. */
+function faultReply(): (error: unknown, response?: ServerResponse) => void {
+  let isTold = false;
+  return (error, response) => {
+    if (!isTold) {
+      const stack = error instanceof Error ? (error.stack ?? "") : "";
+      const message = `An option of withAdmission failed: ${String(error)}`;
+      process.emitWarning(message, { type: "SpillwayWarning", detail: stack });
+    }
+    isTold = true;
+    if (response === undefined || response.headersSent) return;
+    response.writeHead(500, { "content-type": "application/json; charset=utf-8" }).end('{"error":"internal"}');
   };
 }
 
