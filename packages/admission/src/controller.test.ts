@@ -365,4 +365,16 @@ describe("tuning", () => {
     clock.advance(200);
     expect(before.fate).toBe("waited_too_long");
   });
+
+  it.each([
+    ["the wait limit that one came with", undefined, 50, 5000, "waited_too_long"],
+    ["the deadline of one who could wait longer", { deadlineMs: 60 }, 5000, 10, "deadline"],
+  ])("names %s as what turned it away", (_title, ask, waitMs, tunedMs, expected) => {
+    const { clock, controller, crowd, enter } = underTest({ slots: 1, lineMs: 5000, waitMs, guessMs: 1 });
+    crowd(1);
+    const waiter = enter(ask);
+    controller.tune({ waitMs: tunedMs });
+    clock.advance(60);
+    expect(waiter.fate).toBe(expected);
+  });
 });

@@ -102,6 +102,7 @@ export class Controller implements PermitOwner, WaiterOwner {
       this.#work.record(endedMs - permit.startedMs);
       if (endedMs > permit.deadlineAtMs) this.#counters.late++;
     }
+    this.#setTimer(nowMs);
     this.#handOverWhereFree(nowMs);
   }
 
@@ -182,8 +183,7 @@ export class Controller implements PermitOwner, WaiterOwner {
   }
 
   #join(ask: Ask, answer: Answer, nowMs: number): Waiter {
-    const dueMs = Math.min(nowMs + this.#room.settings.waitMs, ask.deadlineAtMs - this.#work.ms);
-    const waiter = this.#waiter(ask, answer, nowMs, dueMs);
+    const waiter = this.#waiter(ask, answer, nowMs, nowMs + this.#room.settings.waitMs);
     this.#line.add(waiter);
     this.#counters.peakWaiting = Math.max(this.#counters.peakWaiting, this.#line.items);
     this.#lineChanged(nowMs);
@@ -248,11 +248,10 @@ export class Controller implements PermitOwner, WaiterOwner {
 
   #expire(): void {
     const nowMs = this.nowMs();
-    for (let due = this.#line.takeDue(nowMs); due !== undefined; due = this.#line.takeDue(nowMs)) {
-      this.#room.noteRefusal();
-      const isHopeless = due.dueMs < due.arrivedMs + this.#room.settings.waitMs;
-      this.#tell(due, this.#shed(isHopeless ? "deadline" : "waited_too_long", due.ask, nowMs));
-    }
+    const hopeless = (): Waiter | undefined => this.#line.takeHopeless(nowMs, this.#work.ms);
+    for (let one = hopeless(); one !== undefined; one = hopeless()) this.#turnAway(one, "deadline", nowMs);
+    const due = (): Waiter | undefined => this.#line.takeDue(nowMs);
+    for (let one = due(); one !== undefined; one = due()) this.#turnAway(one, "waited_too_long", nowMs);
     this.#lineChanged(nowMs);
   }
 
@@ -270,8 +269,13 @@ export class Controller implements PermitOwner, WaiterOwner {
   /** After each change of the line. */
   #lineChanged(nowMs: number): void {
     this.#room.note(nowMs);
-    this.#timer.set(this.#line.nextDueMs, nowMs);
+    this.#setTimer(nowMs);
     this.#handOverWhereFree(nowMs);
+  }
+
+  /** After each change of the line, and of what work takes. */
+  #setTimer(nowMs: number): void {
+    this.#timer.set(this.#line.nextDueMs(this.#work.ms), nowMs);
   }
 
   /** Takes away one that has no answer yet, and passes its slots on. */

@@ -4,11 +4,10 @@ import { DueHeap } from "./due-heap.ts";
 import { Line } from "./line.ts";
 import { Waiter } from "./waiter.ts";
 
-const FREE = { cost: 1, deadlineAtMs: Number.POSITIVE_INFINITY, signal: undefined };
 const owner = { leave: () => {} };
 
-function waiter(dueMs: number, cost = 1, arrivedMs = 0): Waiter {
-  return new Waiter(owner, { ...FREE, cost }, () => {}, arrivedMs, dueMs);
+function waiter(dueMs: number, cost = 1, arrivedMs = 0, deadlineAtMs: number = Number.POSITIVE_INFINITY): Waiter {
+  return new Waiter(owner, { cost, deadlineAtMs, signal: undefined }, () => {}, arrivedMs, dueMs);
 }
 
 describe("the line", () => {
@@ -23,7 +22,7 @@ describe("the line", () => {
     line.remove(a);
     expect([line.oldest, line.newest]).toEqual([c, c]);
     line.remove(c);
-    expect([line.oldest, line.newest, line.items, line.cost, line.nextDueMs]).toEqual([
+    expect([line.oldest, line.newest, line.items, line.cost, line.nextDueMs(0)]).toEqual([
       undefined,
       undefined,
       0,
@@ -36,7 +35,7 @@ describe("the line", () => {
     const line = new Line();
     const dues = [30, 10, Infinity, 20].map((dueMs) => waiter(dueMs));
     for (const one of dues) line.add(one);
-    expect(line.nextDueMs).toBe(10);
+    expect(line.nextDueMs(0)).toBe(10);
     expect(line.takeDue(9)).toBeUndefined();
     expect(line.takeDue(20)).toBe(dues[1]);
     expect(line.takeDue(20)).toBe(dues[3]);
@@ -44,11 +43,28 @@ describe("the line", () => {
     expect(line.items).toBe(2);
   });
 
+  it("gives out those who are hopeless by what work takes now, and no others", () => {
+    const line = new Line();
+    const [a, b, c] = [130, 120, Infinity].map((deadlineAtMs) => waiter(Infinity, 1, 0, deadlineAtMs));
+    for (const one of [a, b, c]) line.add(one as Waiter);
+    expect([line.nextDueMs(10), line.nextDueMs(50)]).toEqual([110, 70]);
+    expect(line.takeHopeless(100, 10)).toBeUndefined();
+    expect([line.takeHopeless(100, 30), line.takeHopeless(100, 30), line.takeHopeless(100, 30)]).toEqual([
+      b,
+      a,
+      undefined,
+    ]);
+    expect([line.items, line.nextDueMs(30)]).toEqual([1, Infinity]);
+  });
+
   it("gives out one that seems to come from the future", () => {
     const line = new Line();
     const one = waiter(1300, 1, 1000);
     line.add(one);
     expect(line.takeDue(0)).toBe(one);
+    const other = waiter(Infinity, 1, 1000, 1300);
+    line.add(other);
+    expect(line.takeHopeless(0, 10)).toBe(other);
   });
 });
 

@@ -1,8 +1,8 @@
 import { DueHeap } from "./due-heap.ts";
-import type { Waiter } from "./waiter.ts";
+import type { Deadline, Waiter } from "./waiter.ts";
 
 /**
- * Those who wait, by arrival and by the instant at which each has to leave. It knows no clock: it is told what time it is.
+ * Those who wait, by arrival, by the end of their wait and by their deadline. It knows no clock: it is told what time it is.
  * `add` and `remove` are the only two that count, so that what comes in goes out of the counters once, whatever the reason.
  */
 export class Line {
@@ -11,6 +11,7 @@ export class Line {
   #items = 0;
   #cost = 0;
   readonly #due: DueHeap<Waiter> = new DueHeap();
+  readonly #deadlines: DueHeap<Deadline> = new DueHeap();
 
   get items(): number {
     return this.#items;
@@ -29,9 +30,13 @@ export class Line {
     return this.#newest;
   }
 
-  /** When the next one has to leave; `Infinity` when nobody has to. */
-  get nextDueMs(): number {
-    return this.#due.first?.dueMs ?? Number.POSITIVE_INFINITY;
+  /**
+   * When the next one has to leave; `Infinity` when nobody has to.
+   * @param workMs what work takes, as it is known now.
+   */
+  nextDueMs(workMs: number): number {
+    const dueMs = this.#due.first?.dueMs ?? Number.POSITIVE_INFINITY;
+    return Math.min(dueMs, (this.#deadlines.first?.dueMs ?? Number.POSITIVE_INFINITY) - workMs);
   }
 
   add(waiter: Waiter): void {
@@ -41,6 +46,10 @@ export class Line {
     else this.#newest.newer = waiter;
     this.#newest = waiter;
     if (waiter.dueMs !== Number.POSITIVE_INFINITY) this.#due.add(waiter);
+    if (waiter.ask.deadlineAtMs !== Number.POSITIVE_INFINITY) {
+      waiter.deadline = { waiter, dueMs: waiter.ask.deadlineAtMs, heapIndex: -1 };
+      this.#deadlines.add(waiter.deadline);
+    }
     this.#items++;
     this.#cost += waiter.ask.cost;
   }
@@ -57,12 +66,14 @@ export class Line {
     waiter.older = undefined;
     waiter.newer = undefined;
     this.#due.remove(waiter);
+    if (waiter.deadline !== undefined) this.#deadlines.remove(waiter.deadline);
+    waiter.deadline = undefined;
     this.#items--;
     this.#cost -= waiter.ask.cost;
   }
 
   /**
-   * Takes out one whose time has come, or gives `undefined` when there is none. Who came later than now saw the clock go back;
+   * Takes out one that has waited for as long as it may, or gives `undefined` when there is none. Who came later than now saw the clock go back;
    * how long it has waited nobody knows, so its time has come too.
    */
   takeDue(nowMs: number): Waiter | undefined {
@@ -70,5 +81,13 @@ export class Line {
     if (first === undefined || (first.dueMs > nowMs && first.arrivedMs <= nowMs)) return undefined;
     this.remove(first);
     return first;
+  }
+
+  /** Takes out one whose work would end after its deadline if it went in now, or gives `undefined` when there is none. */
+  takeHopeless(nowMs: number, workMs: number): Waiter | undefined {
+    const first = this.#deadlines.first;
+    if (first === undefined || (first.dueMs - workMs > nowMs && first.waiter.arrivedMs <= nowMs)) return undefined;
+    this.remove(first.waiter);
+    return first.waiter;
   }
 }

@@ -98,6 +98,35 @@ describe("rule 2: who could not be served in time is not served", () => {
     expect(waiter.fate).toBe("deadline");
   });
 
+  it("tells one who waits at once when work turns out to take longer, and another one frees no slot for it", () => {
+    const { clock, controller, crowd, enter, teach } = underTest({
+      slots: 2,
+      lineMs: 5000,
+      order: "fifo",
+      waitMs: 5000,
+    });
+    teach(10);
+    const [running] = crowd(2);
+    const [hopeless, hopeful] = [enter({ deadlineMs: 1000 }), enter({ deadlineMs: 2000 })];
+    controller.tune({ slots: 1 });
+    clock.advance(910);
+    running?.release();
+    expect(controller.stats()).toMatchObject({ active: 1, workMs: 10 + 900 / 8 });
+    clock.advance(1);
+    expect(fates([hopeless, hopeful])).toEqual(["deadline", "waiting"]);
+  });
+
+  it("lets one in that seemed hopeless, where work turns out to take less before the timer has run", () => {
+    const { clock, crowd, enter, teach } = underTest({ slots: 1, lineMs: 5000, order: "fifo", waitMs: 5000 });
+    teach(500);
+    const [running] = crowd(1);
+    const waiter = enter({ deadlineMs: 600 });
+    clock.block(120);
+    running?.release();
+    clock.settle();
+    expect(waiter.fate).toBe("in");
+  });
+
   it("does not let one wait that is hopeless when it comes", () => {
     const { clock, enter, teach } = underTest({ slots: 1 });
     teach(100);

@@ -1,4 +1,5 @@
 import type { Ask } from "./ask.ts";
+import type { Due } from "./due-heap.ts";
 import type { Permit } from "./permit.ts";
 import type { Shed } from "./shed.ts";
 
@@ -22,12 +23,17 @@ export interface Place {
   leave(): void;
 }
 
-/** A request that has no answer yet: a node of the line's list and of its heap. */
+/** The deadline of one in the line, by which the line finds who is hopeless. */
+export interface Deadline extends Due {
+  readonly waiter: Waiter;
+}
+
+/** A request that has no answer yet: a node of the line's list and of its heap of wait limits. */
 export class Waiter implements Place {
   readonly ask: Ask;
   readonly answer: Answer;
   readonly arrivedMs: number;
-  /** When it has to leave the line; `Infinity` for never. */
+  /** When it has waited for as long as it may; `Infinity` for never. */
   readonly dueMs: number;
   state: WaiterState = "starting";
   /** Neighbours in the line, by arrival. */
@@ -35,6 +41,8 @@ export class Waiter implements Place {
   newer: Waiter | undefined = undefined;
   /** Its place in the heap, or -1. */
   heapIndex = -1;
+  /** There while it is in the line and has one. */
+  deadline: Deadline | undefined = undefined;
   /** Listens to the signal while there is no answer. */
   onAbort: (() => void) | undefined = undefined;
   readonly #owner: WaiterOwner;
