@@ -95,12 +95,17 @@ export class Controller implements PermitOwner, WaiterOwner {
   takeBack(permit: HeldPermit, outcome: WorkOutcome): void {
     const nowMs = this.nowMs();
     this.#room.active -= permit.cost;
-    this.#hold.record(nowMs - permit.startedMs);
+    const heldMs = nowMs - permit.startedMs;
     const endedMs = permit.workEndedMs ?? nowMs;
-    if (outcome === "abandoned" || permit.signal?.aborted === true) this.#counters.wasted++;
-    else if (outcome !== "failed") {
-      this.#work.record(endedMs - permit.startedMs);
-      if (endedMs > permit.deadlineAtMs) this.#counters.late++;
+    if (outcome === "abandoned" || permit.signal?.aborted === true) {
+      this.#counters.wasted++;
+      this.#hold.recordUnended(heldMs);
+    } else {
+      this.#hold.record(heldMs);
+      if (outcome !== "failed") {
+        this.#work.record(endedMs - permit.startedMs);
+        if (endedMs > permit.deadlineAtMs) this.#counters.late++;
+      }
     }
     this.#setTimer(nowMs);
     this.#handOverWhereFree(nowMs);

@@ -276,6 +276,22 @@ describe("rule 5: no setting locks a request out, and a slow reader is not slow 
     expect(fates([wide, small])).toEqual(["in", "waiting"]);
   });
 
+  it("does not take work that callers cut off for quick work: they cannot make the line longer", () => {
+    const { clock, enter, teach, stats } = underTest({ slots: 4 });
+    teach(200);
+    for (const end of ["abandoned", "aborted"]) {
+      for (let i = 0; i < 60; i++) {
+        const abort = new AbortController();
+        const visitor = enter({ signal: abort.signal });
+        clock.advance(3);
+        if (end === "aborted") abort.abort();
+        if (visitor.answer?.admitted) visitor.answer.release(end === "aborted" ? "done" : "abandoned");
+      }
+      expect(stats()).toMatchObject({ holdMs: 200, workMs: 200, lineCapacity: 4 });
+    }
+    expect(stats().wasted).toBe(120);
+  });
+
   it("counts the time of the work up to its end, and the time of the slot up to its return", () => {
     const { clock, enter, stats } = underTest({ slots: 1 });
     const visitor = enter();

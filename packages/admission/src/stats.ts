@@ -33,7 +33,7 @@ export interface AdmissionStats {
   readonly wasted: number;
   /** Work that was finished after its deadline. */
   readonly late: number;
-  /** What work takes, and for how long its slots are held: moving averages. */
+  /** What work takes, and for how long its slots are held: moving averages. Work that was given up never lowers them. */
   readonly workMs: number;
   readonly holdMs: number;
   readonly waits: WaitHistogram;

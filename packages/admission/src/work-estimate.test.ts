@@ -18,6 +18,15 @@ describe("what work takes", () => {
     expect(estimate.ms).toBeGreaterThan(185);
   });
 
+  it("learns from work that was given up only that it takes longer", () => {
+    const estimate = new WorkEstimate(50);
+    estimate.record(80);
+    estimate.recordUnended(5);
+    expect(estimate.ms).toBe(80);
+    estimate.recordUnended(160);
+    expect(estimate.ms).toBe(90);
+  });
+
   it.each([0, -5, Number.NEGATIVE_INFINITY])("stays above 0 after work that took %s ms", (ms) => {
     const estimate = new WorkEstimate(50);
     estimate.record(ms);

@@ -17,6 +17,11 @@ export class WorkEstimate {
     this.#measured = true;
   }
 
+  /** Records work that was given up after so long: it says that work takes longer, but never that it takes less. */
+  recordUnended(tookMs: number): void {
+    if (tookMs > this.#ms) this.record(tookMs);
+  }
+
   /** Above 0. */
   get ms(): number {
     return this.#ms;
