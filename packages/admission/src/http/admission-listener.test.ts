@@ -187,6 +187,21 @@ describe("a listener of node:http with admission", () => {
     expect(admission.stats().workMs).toBeLessThan(200);
   });
 
+  it("takes the slot of a slow reader back when the handler says so, once", async () => {
+    const body = Buffer.alloc(20 * 1024 * 1024);
+    const { admission, url } = await serve((_request, response, permit) => {
+      response.end(body);
+      permit?.release();
+    });
+    const [response] = (await once(request(url).end(), "response")) as [IncomingMessage];
+    expect(admission.stats().active).toBe(0);
+    const second = admission.acquireNow();
+    response.resume();
+    await once(response, "end");
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect([second?.admitted, admission.stats().active]).toEqual([true, 1]);
+  });
+
   it("passes the deadline to the handler, less what has passed, and refuses one that is past", async () => {
     const told: unknown[] = [];
     const { admission, url } = await serve((_request, response, permit) => {
