@@ -241,9 +241,16 @@ describe("arguments that no waiting can mend", () => {
     expect(ask).toThrow("A cost must be a whole number of slots from 1");
   });
 
-  it("a signal that is none is a TypeError", () => {
+  it.each<[string, object]>([
+    ["an empty object", {}],
+    ["one that cannot be listened to", { aborted: false }],
+    ["one that cannot be left", { aborted: false, addEventListener: () => {} }],
+  ])("a signal that is none is a TypeError, and takes no slot: %s", async (_title, signal) => {
     const { admission } = face();
-    expect(() => admission.acquireNow({ signal: {} as AbortSignal })).toThrow("The signal must be an AbortSignal");
+    const options = { signal: signal as AbortSignal };
+    expect(() => admission.acquireNow(options)).toThrow("The signal must be an AbortSignal");
+    await expect(admission.acquire(options)).rejects.toThrow("The signal must be an AbortSignal");
+    expect(admission.stats()).toMatchObject({ active: 0, admitted: 0 });
   });
 });
 

@@ -27,8 +27,17 @@ export function askOf(options: AcquireOptions | undefined, nowMs: number, slots:
   if (!Number.isSafeInteger(cost) || cost < 1) throw invalidCost(cost);
   if (typeof deadlineMs !== "number" || Number.isNaN(deadlineMs))
     throw invalidArgument("deadlineMs", "a number of milliseconds", deadlineMs);
-  if (signal !== undefined && typeof signal?.aborted !== "boolean")
-    throw invalidArgument("signal", "an AbortSignal", signal);
+  if (signal !== undefined && !isSignal(signal)) throw invalidArgument("signal", "an AbortSignal", signal);
   // Else no setting of the slots would ever let it in.
   return { cost: Math.min(cost, slots), deadlineAtMs: nowMs + deadlineMs, signal };
+}
+
+/** Whether it has all that is used of a signal: what fails on the way to a slot would keep it. */
+function isSignal(value: unknown): boolean {
+  const signal = value as Partial<AbortSignal> | null;
+  return (
+    typeof signal?.aborted === "boolean" &&
+    typeof signal.addEventListener === "function" &&
+    typeof signal.removeEventListener === "function"
+  );
 }

@@ -166,8 +166,8 @@ export class Controller implements PermitOwner, WaiterOwner {
   }
 
   #start(ask: Ask, answer: Answer, nowMs: number): Waiter {
-    this.#room.active += ask.cost;
     const waiter = this.#waiter(ask, answer, nowMs, Number.POSITIVE_INFINITY);
+    this.#room.active += ask.cost;
     this.#starting.push(waiter);
     this.#startSoon();
     return waiter;
