@@ -4,11 +4,7 @@ import fp from "fastify-plugin";
 import { type AdmissionRule, admissionRules, type SpillwayAdmissionOptions } from "./admission-rule.ts";
 import { type Guard, isPreflight } from "./guard.ts";
 import { keepLast, withGuard } from "./hook-order.ts";
-
-/** Between two log lines about refusals. */
-const LOG_EVERY_MS = 1000;
-/** Between two looks at the clock for that. */
-const LOOK_EVERY = 16;
+import { ShedLog } from "./shed-log.ts";
 
 /**
  * Lets in as many requests as the service can do and answers the others with 503, in `onRequest`, before bodies are read. It guards
@@ -25,7 +21,8 @@ async function register(app: FastifyInstance, options: SpillwayAdmissionOptions)
   const { handlerTimeout = 0 } = app.initialConfig as { readonly handlerTimeout?: number };
   const ruleOf = admissionRules(options, handlerTimeout);
   if (!app.hasRequestDecorator("spillwayAdmission")) app.decorateRequest("spillwayAdmission", null);
-  const log = shedLog();
+  const log = new ShedLog();
+  app.addHook("onClose", async () => log.close());
   app.addHook("onRoute", (route) => {
     const rule = ruleOf(route);
     if (rule !== undefined) attach(route, rule.admission, createAdmissionGuard(rule, log));
@@ -73,7 +70,7 @@ function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
 function refuse(rule: AdmissionRule, shed: Shed, request: FastifyRequest, reply: FastifyReply, log: ShedLog): void {
   const told: unknown = rule.onShed?.(request, shed);
   if (told instanceof Promise) told.catch((error: unknown) => request.log.error(error, "Option onShed rejected."));
-  if (rule.log) log(request, shed);
+  if (rule.log) log.note(request, shed);
   const { headers, body } = rule.replyOf(shed);
   if (rule.onSend) reply.code(503).headers(headers).send(body);
   else reply.raw.writeHead(503, withHeadersOf(reply, headers)).end(body);
@@ -84,21 +81,4 @@ function withHeadersOf(reply: FastifyReply, headers: ShedReply["headers"]): Shed
   const earlier = reply.getHeaders() as ShedReply["headers"];
   for (const _name in earlier) return { ...earlier, ...headers };
   return headers;
-}
-
-type ShedLog = (request: FastifyRequest, shed: Shed) => void;
-
-/** Counts refusals and writes one line a second at most: while a service sheds load, each line is more of it. */
-function shedLog(): ShedLog {
-  let count = 0;
-  let loggedMs = Number.NEGATIVE_INFINITY;
-  return (request, { reason }) => {
-    count++;
-    if (count % LOOK_EVERY !== 1) return;
-    const nowMs = performance.now();
-    if (nowMs - loggedMs < LOG_EVERY_MS) return;
-    request.log.warn({ shed: count, reason }, "Requests are turned away: the service is full.");
-    count = 0;
-    loggedMs = nowMs;
-  };
 }
