@@ -4,6 +4,7 @@ import { type AdmissionTuning, type ResolvedAdmissionOptions, tuned } from "./ad
 import { type AcquireOptions, type Ask, askOf } from "./ask.ts";
 import { Line } from "./line.ts";
 import { HeldPermit, type Permit, type PermitOwner, type WorkOutcome } from "./permit.ts";
+import { Queue } from "./queue.ts";
 import { Room } from "./room.ts";
 import type { Shed, ShedReason } from "./shed.ts";
 import { Shedding } from "./shedding.ts";
@@ -30,7 +31,7 @@ export class Controller implements PermitOwner, WaiterOwner {
   /** How long slots are held: what makes the line move. */
   readonly #hold: WorkEstimate;
   /** Those who have slots and start in a turn of their own, oldest first. Some may have left. */
-  readonly #starting: Waiter[] = [];
+  readonly #starting: Queue<Waiter> = new Queue();
   readonly #startSoon: () => void;
   readonly #handOverSoon: () => void;
   /** Turns on their way in which the next of the line goes in. */
@@ -168,13 +169,13 @@ export class Controller implements PermitOwner, WaiterOwner {
   #start(ask: Ask, answer: Answer, nowMs: number): Waiter {
     const waiter = this.#waiter(ask, answer, nowMs, Number.POSITIVE_INFINITY);
     this.#room.active += ask.cost;
-    this.#starting.push(waiter);
+    this.#starting.add(waiter);
     this.#startSoon();
     return waiter;
   }
 
   #startFirst(nowMs: number): void {
-    const waiter = this.#starting.shift();
+    const waiter = this.#starting.take();
     if (waiter?.state !== "starting") return;
     waiter.state = "answered";
     const { ask } = waiter;

@@ -1,4 +1,7 @@
 import type { Clock } from "spillway";
+import { Queue } from "./queue.ts";
+
+type Run = (nowMs: number) => void;
 
 /** So much computing by those who started, and the loop is given time to read before the next one starts. */
 const BUDGET_MS = 1;
@@ -18,6 +21,8 @@ export class Turns {
   #computedMs = 0;
   #arrivals = 0;
   #isReading = false;
+  /** Those whose turn came while the loop was to read. */
+  readonly #heldUp: Queue<Run> = new Queue();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -29,22 +34,27 @@ export class Turns {
   }
 
   /** Gives a function that asks for a turn of `run`. */
-  of(run: (nowMs: number) => void): () => void {
+  of(run: Run): () => void {
     const turn = (): void => {
-      if (this.#isReading) this.#clock.afterTurn(turn);
-      else if (this.#computedMs >= BUDGET_MS) this.#readBefore(turn);
+      // Those who are held up are there only while the loop reads.
+      if (this.#isReading || this.#computedMs >= BUDGET_MS) this.#holdUp(run);
       else this.#time(run);
     };
     return () => this.#clock.afterTurn(turn);
   }
 
-  #time(run: (nowMs: number) => void): void {
+  #time(run: Run): void {
     const nowMs = this.#clock.monotonicMs();
     run(nowMs);
     this.#computedMs += Math.max(0, this.#clock.monotonicMs() - nowMs);
   }
 
-  #readBefore(turn: () => void): void {
+  #holdUp(run: Run): void {
+    this.#heldUp.add(run);
+    if (!this.#isReading) this.#read();
+  }
+
+  #read(): void {
     const untilMs = this.#clock.monotonicMs() + this.#computedMs * READING_SHARE;
     let turns = 0;
     let quietTurns = 0;
@@ -53,15 +63,23 @@ export class Turns {
       quietTurns = this.#arrivals === seen ? quietTurns + 1 : 0;
       seen = this.#arrivals;
       turns++;
-      if (quietTurns < QUIET_TURNS && turns < MOST_TURNS && this.#clock.monotonicMs() < untilMs) {
+      if (quietTurns < QUIET_TURNS && turns < MOST_TURNS && this.#clock.monotonicMs() < untilMs)
         this.#clock.afterTurn(read);
-        return;
-      }
-      this.#isReading = false;
-      this.#computedMs = 0;
-      turn();
+      else this.#goOn();
     };
     this.#isReading = true;
     this.#clock.afterTurn(read);
+  }
+
+  /** Runs those who were held up, until they have computed for a while too. */
+  #goOn(): void {
+    this.#isReading = false;
+    this.#computedMs = 0;
+    while (this.#computedMs < BUDGET_MS) {
+      const run = this.#heldUp.take();
+      if (run === undefined) return;
+      this.#time(run);
+    }
+    if (!this.#heldUp.isEmpty) this.#read();
   }
 }
