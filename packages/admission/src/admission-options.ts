@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "spillway";
 import type { Order } from "./line-order.ts";
-import { invalidOption } from "./option-error.ts";
+import { invalidOption, requireMembers } from "./option-error.ts";
 
 /**
  * How callers who are turned away are spread over the time to come. `"slots"`: each gets the next place that nobody was told
@@ -128,10 +128,4 @@ function requireClock(value: unknown): void {
   const clock = value as Record<string, unknown> | null | undefined;
   const isClock = ["monotonicMs", "startTimer", "afterTurn"].every((name) => typeof clock?.[name] === "function");
   if (!isClock) throw invalidOption("clock", "a clock, such as manualClock() of spillway/testing", value);
-}
-
-function requireMembers(value: unknown, known: readonly string[]): void {
-  if (typeof value !== "object" || value === null) throw invalidOption("options", "an object", value);
-  for (const name of Object.keys(value))
-    if (!known.includes(name)) throw invalidOption(`options.${name}`, `one of ${known.join(", ")}`, name);
 }

@@ -1,6 +1,6 @@
 import { SpillwayError } from "spillway";
 import { describe, expect, it } from "vitest";
-import { createAdmission } from "./index.ts";
+import { createAdmission, enterWithReply, withAdmission } from "./index.ts";
 import { turnClock } from "./test-support.ts";
 
 /** A face under a clock of the test. Promises settle in microtasks, so tests `await` after they take turns. */
@@ -241,6 +241,37 @@ describe("arguments that no waiting can mend", () => {
     expect(ask).toThrow("A cost must be a whole number of slots from 1");
   });
 
+  it.each<[string, unknown]>([
+    ["an object such as { deadlineMs: 500 }, got null", null],
+    ["an object such as { deadlineMs: 500 }, got 5", 5],
+    ['an object such as { deadlineMs: 500 }, got "x"', "x"],
+    ["an object such as { deadlineMs: 500 }, got an array of 0", []],
+    ['cost, deadlineMs and signal only, got "deadLineMs"', { deadLineMs: 5 }],
+  ])("options must be %s", async (message, options) => {
+    const { admission } = face();
+    const fault = {
+      name: "TypeError",
+      code: "ERR_SPILLWAY_INVALID_OPTION",
+      message: `The options must be ${message}.`,
+    };
+    await expect(admission.acquire(options as object)).rejects.toMatchObject(fault);
+    await expect(admission.run(() => 1, options as object)).rejects.toMatchObject(fault);
+    expect(() => admission.acquireNow(options as object)).toThrow(fault.message);
+    expect(() => admission.enter(() => {}, options as object)).toThrow(fault.message);
+    expect(admission.stats()).toMatchObject({ admitted: 0, active: 0, waiting: 0 });
+  });
+
+  it("what is to be called must be a function", async () => {
+    const { admission, clock } = face();
+    await expect(admission.run("work" as never)).rejects.toThrow('The work must be a function, got "work".');
+    expect(() => admission.enter("answer" as never)).toThrow('The answer must be a function, got "answer".');
+    expect(() => enterWithReply(admission, undefined, {} as never, {} as never, undefined as never)).toThrow(
+      "The onAnswer must be a function, got undefined.",
+    );
+    clock.settle();
+    expect(admission.stats()).toMatchObject({ admitted: 0, active: 0 });
+  });
+
   it.each<[string, object]>([
     ["an empty object", {}],
     ["one that cannot be listened to", { aborted: false }],
@@ -318,6 +349,8 @@ describe("options", () => {
 
   it("that are no object are refused", () => {
     expect(() => createAdmission(null as never)).toThrow("Option options must be an object, got null.");
+    expect(() => createAdmission([] as never)).toThrow("Option options must be an object, got an array of 0.");
+    expect(() => withAdmission(face().admission, () => {}, null as never)).toThrow("Option options must be an object");
     expect(() => face().admission.tune({ guessMs: 4 } as never)).toThrow(
       "Option options.guessMs must be one of slots,",
     );

@@ -1,6 +1,7 @@
 import { type AdmissionOptions, type AdmissionTuning, resolveAdmissionOptions } from "./admission-options.ts";
 import type { AcquireOptions } from "./ask.ts";
 import { Controller } from "./controller.ts";
+import { requireFunction } from "./option-error.ts";
 import type { Permit } from "./permit.ts";
 import type { Shed } from "./shed.ts";
 import type { AdmissionStats } from "./stats.ts";
@@ -74,6 +75,7 @@ class ControlledAdmission implements Admission {
 
   run<T>(work: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<Ran<T> | Shed> {
     return new Promise((resolve, reject) => {
+      requireFunction(work, "work");
       this.#controller.enter(options, (answer) => {
         if (answer.admitted) within(answer, work).then((value) => resolve({ admitted: true, value }), reject);
         else resolve(answer);
@@ -82,6 +84,7 @@ class ControlledAdmission implements Admission {
   }
 
   enter(answer: Answer, options?: AcquireOptions): Place {
+    requireFunction(answer, "answer");
     return this.#controller.enter(options, answer) ?? NOWHERE;
   }
 

@@ -23,6 +23,7 @@ const PLAIN: Ask = Object.freeze({ cost: 1, deadlineAtMs: Number.POSITIVE_INFINI
 /** @throws TypeError | RangeError for what no caller can mend by waiting: they are defects of the program. */
 export function askOf(options: AcquireOptions | undefined, nowMs: number, slots: number): Ask {
   if (options === undefined) return PLAIN;
+  requireNames(options);
   const { cost = 1, deadlineMs = Number.POSITIVE_INFINITY, signal } = options;
   if (!Number.isSafeInteger(cost) || cost < 1) throw invalidCost(cost);
   if (typeof deadlineMs !== "number" || Number.isNaN(deadlineMs))
@@ -30,6 +31,15 @@ export function askOf(options: AcquireOptions | undefined, nowMs: number, slots:
   if (signal !== undefined && !isSignal(signal)) throw invalidArgument("signal", "an AbortSignal", signal);
   // Else no setting of the slots would ever let it in.
   return { cost: Math.min(cost, slots), deadlineAtMs: nowMs + deadlineMs, signal };
+}
+
+/** A misspelt deadline must not be taken for none. */
+function requireNames(options: unknown): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    throw invalidArgument("options", "an object such as { deadlineMs: 500 }", options);
+  for (const name in options)
+    if (name !== "cost" && name !== "deadlineMs" && name !== "signal")
+      throw invalidArgument("options", "cost, deadlineMs and signal only", name);
 }
 
 /** Whether it has all that is used of a signal: what fails on the way to a slot would keep it. */

@@ -18,6 +18,19 @@ export function invalidCost(got: unknown): TypeError | RangeError {
   return Object.assign(error, { code: "ERR_SPILLWAY_INVALID_COST" });
 }
 
+/** @throws SpillwayError unless `value` is an object without members other than `known`. */
+export function requireMembers(value: unknown, known: readonly string[]): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw invalidOption("options", "an object", value);
+  for (const name of Object.keys(value))
+    if (!known.includes(name)) throw invalidOption(`options.${name}`, `one of ${known.join(", ")}`, name);
+}
+
+/** @throws TypeError unless `value` is a function. */
+export function requireFunction(value: unknown, name: string): void {
+  if (typeof value !== "function") throw invalidArgument(name, "a function", value);
+}
+
 /** A value as an error message shows it, never long. */
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);

@@ -29,6 +29,7 @@ describe("options", () => {
   it.each<[string, unknown]>([
     ["", "on"],
     ["", 4],
+    ["", []],
     [".costs", { costs: 1 }],
     [".cost", { cost: 0 }],
     [".cost", { cost: "1" }],

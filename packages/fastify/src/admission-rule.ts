@@ -128,7 +128,8 @@ function timeoutOf(route: RouteOptions & { readonly handlerTimeout?: number }): 
 
 function requireRouteOptions(config: unknown): SpillwayAdmissionRouteOptions {
   const name = "config.spillwayAdmission";
-  if (typeof config !== "object" || config === null) throw invalidOption(name, "true, false or an object", config);
+  if (typeof config !== "object" || config === null || Array.isArray(config))
+    throw invalidOption(name, "true, false or an object", config);
   requireMembers(config, name, ["cost", "admission", "deadlineMs"]);
   const { cost, admission, deadlineMs } = config as SpillwayAdmissionRouteOptions;
   if (admission !== undefined) requireAdmission(admission, `${name}.admission`);

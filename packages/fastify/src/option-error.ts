@@ -8,7 +8,8 @@ export function invalidOption(option: string, expected: string, got: unknown, ca
 
 /** @throws SpillwayError unless `value` is an object without members other than `known`. */
 export function requireMembers(value: unknown, option: string, known: readonly string[]): void {
-  if (typeof value !== "object" || value === null) throw invalidOption(option, "an object", value);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw invalidOption(option, "an object", value);
   for (const name of Object.keys(value))
     if (!known.includes(name)) throw invalidOption(`${option}.${name}`, `one of ${known.join(", ")}`, name);
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Admission } from "../admission.ts";
 import type { AcquireOptions } from "../ask.ts";
-import { invalidOption } from "../option-error.ts";
+import { invalidOption, requireMembers } from "../option-error.ts";
 import type { Permit } from "../permit.ts";
 import type { Shed } from "../shed.ts";
 import { enterWithReply } from "./enter-with-reply.ts";
@@ -108,8 +108,7 @@ function requireOptions(admission: unknown, listener: unknown, options: Admissio
   if (typeof (admission as Partial<Admission> | null | undefined)?.enter !== "function")
     throw invalidOption("admission", "a controller of createAdmission()", admission);
   if (typeof listener !== "function") throw invalidOption("listener", "a function", listener);
-  for (const name of Object.keys(options))
-    if (!MEMBERS.includes(name)) throw invalidOption(`options.${name}`, `one of ${MEMBERS.join(", ")}`, name);
+  requireMembers(options, MEMBERS);
   const { exempt, cost, problemJson, onShed } = options;
   if (exempt !== undefined) requirePatterns(exempt, "exempt");
   if (cost !== undefined && typeof cost !== "function") throw invalidOption("cost", "a function", cost);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Admission } from "../admission.ts";
 import type { AcquireOptions } from "../ask.ts";
+import { requireFunction } from "../option-error.ts";
 import type { Permit, WorkOutcome } from "../permit.ts";
 import type { Shed } from "../shed.ts";
 import type { Place } from "../waiter.ts";
@@ -17,6 +18,7 @@ export function enterWithReply(
   response: ServerResponse,
   onAnswer: (answer: Permit | Shed) => void,
 ): void {
+  requireFunction(onAnswer, "onAnswer");
   // Its "close" has been, and would never come again.
   if (isGone(request, response)) return;
   let visit: Visit | undefined;
