@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { machine } from "../harness/environment.ts";
 import type { Experiment, Finished, Lab } from "./experiment.ts";
 import { EXPERIMENTS } from "./index.ts";
+import { preferThisProcess } from "./load/prefer.ts";
 import { renderLabPage } from "./report/lab-page.ts";
 import { savePictures } from "./report/pictures.ts";
 import { renderFindings } from "./report/text.ts";
@@ -32,6 +33,7 @@ export async function main(args: readonly string[]): Promise<number> {
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
   const out = options.json ? process.stderr : process.stdout;
   const lab: Lab = { quick: options.quick, seed: options.seed, say };
+  preferThisProcess();
   const finished: Finished[] = [];
   for (const experiment of EXPERIMENTS) {
     if (options.names.length > 0 && !options.names.includes(experiment.name)) continue;

@@ -1,0 +1,11 @@
+/** The little of opossum that is used here; it brings no types. */
+declare module "opossum" {
+  // biome-ignore lint/style/noDefaultExport: it is how opossum exports it.
+  export default class CircuitBreaker<Arguments extends readonly unknown[], Result> {
+    constructor(
+      action: (...args: Arguments) => Promise<Result>,
+      options: { readonly capacity: number; readonly timeout: false; readonly volumeThreshold: number },
+    );
+    fire(...args: Arguments): Promise<Result>;
+  }
+}
