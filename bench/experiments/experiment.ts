@@ -2,6 +2,8 @@
 export interface Lab {
   /** Shorter runs, for a first look and for tests: the marks stay. */
   readonly quick: boolean;
+  /** How often a run on the clock of the machine is made; the median counts. */
+  readonly rounds: number;
   /** Makes a run repeatable where chance has a part in it. */
   readonly seed: number;
   /** Says how far it is. */
@@ -36,6 +38,8 @@ export interface LabPlot {
 export interface LabMark {
   readonly text: string;
   readonly met: boolean;
+  /** Whether something else on the machine had a part in it: a mark that is not met then is neither met nor missed. */
+  readonly isUnsure?: boolean;
 }
 
 export interface Findings {
@@ -60,6 +64,10 @@ export interface Finished {
   readonly asks: string;
   readonly seconds: number;
   readonly findings: Findings;
+}
+
+export function isMissed({ met, isUnsure }: LabMark): boolean {
+  return !met && isUnsure !== true;
 }
 
 /** A mark that a figure must lie between two others, both included. */

@@ -34,6 +34,7 @@ describe("npm run lab", () => {
   it.each([
     [["nothing"], "There is no experiment nothing"],
     [["--seed", "x"], "--seed takes a whole number"],
+    [["--rounds", "0"], "--rounds takes a whole number from 1 to 100"],
     [["--fast"], "--fast"],
   ])("%j ends with 2 and says why", async (args, message) => {
     expect(await lab(...args)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message) });

@@ -35,6 +35,8 @@ export interface ServiceStats {
   readonly rssBytes: number;
   readonly heapBytes: number;
   readonly cpuMs: number;
+  /** For how long the process was not called on time. 0 where work computes. */
+  readonly stalledMs: number;
   readonly admission: AdmissionStats | undefined;
 }
 

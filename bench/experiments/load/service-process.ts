@@ -4,10 +4,12 @@ import { runInNewContext } from "node:vm";
 import type { ServicePlan, ServiceReply, ServiceRequest, ServiceStats } from "./plan.ts";
 import { preferThisProcess } from "./prefer.ts";
 import { type RunningService, startService } from "./servers.ts";
+import { StallWatch } from "./stall-watch.ts";
 import { Worker } from "./worker.ts";
 
 let worker: Worker | undefined;
 let service: RunningService | undefined;
+let stalls: StallWatch | undefined;
 
 async function perform(request: ServiceRequest): Promise<ServiceReply> {
   switch (request.ask) {
@@ -27,6 +29,7 @@ async function perform(request: ServiceRequest): Promise<ServiceReply> {
 
 async function listen(plan: ServicePlan): Promise<number> {
   worker = new Worker(plan.work);
+  if (plan.work.kind === "sleep") stalls = new StallWatch();
   service = await startService(plan, worker);
   return service.port;
 }
@@ -38,6 +41,7 @@ function stats(): ServiceStats {
     ...{ finished: worker?.finished ?? 0, forNobody: worker?.forNobody ?? 0 },
     ...{ waiting: worker?.waiting ?? 0, peakWaiting: worker?.peakWaiting ?? 0 },
     ...{ rssBytes: rss, heapBytes: heapUsed, cpuMs: (user + system) / 1000 },
+    stalledMs: stalls?.stalledMs ?? 0,
     admission: service?.admission?.stats(),
   };
 }

@@ -1,4 +1,4 @@
-import type { Finished, LabTable } from "../experiment.ts";
+import { type Finished, isMissed, type LabMark, type LabTable } from "../experiment.ts";
 import { LAB_STYLE } from "./lab-style.ts";
 import { escapeText, renderPlot } from "./line-plot.ts";
 import { cellText } from "./text.ts";
@@ -6,7 +6,7 @@ import { cellText } from "./text.ts";
 /** All findings as one page that needs nothing else: no network, no script. */
 export function renderLabPage(finished: readonly Finished[], machine: object): string {
   const contents = finished.map(({ name, findings }) => {
-    const missed = findings.marks.filter(({ met }) => !met).length;
+    const missed = findings.marks.filter(isMissed).length;
     const state = missed === 0 ? "met" : `${missed} missed`;
     return `<li><a href="#${name}">${name}</a> <span class="${missed === 0 ? "met" : "missed"}">${state}</span> ${escapeText(findings.summary)}</li>`;
   });
@@ -26,8 +26,8 @@ export function renderLabPage(finished: readonly Finished[], machine: object): s
 
 function renderExperiment({ name, asks, seconds, findings }: Finished): string {
   const marks = findings.marks.map(
-    ({ met, text }) =>
-      `<li><span class="${met ? "met" : "missed"}">${met ? "met" : "missed"}</span> ${escapeText(text)}</li>`,
+    (mark) =>
+      `<li><span class="${isMissed(mark) ? "missed" : "met"}">${stateOf(mark)}</span> ${escapeText(mark.text)}</li>`,
   );
   return [
     `<section id="${name}"><h2>${name}</h2><p>${escapeText(asks)}</p>`,
@@ -44,4 +44,8 @@ function renderTable({ caption, columns, rows }: LabTable): string {
   const head = columns.map((title) => `<th scope="col">${escapeText(title)}</th>`).join("");
   const body = rows.map((row) => `<tr>${row.map((cell) => `<td>${escapeText(cellText(cell))}</td>`).join("")}</tr>`);
   return `<div class="scroll"><table><caption>${escapeText(caption)}</caption><thead><tr>${head}</tr></thead><tbody>${body.join("\n")}</tbody></table></div>`;
+}
+
+function stateOf(mark: LabMark): string {
+  return mark.met ? "met" : isMissed(mark) ? "missed" : "unsure";
 }

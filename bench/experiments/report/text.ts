@@ -1,8 +1,8 @@
-import { type Finished, type LabTable, shown } from "../experiment.ts";
+import { type Finished, isMissed, type LabMark, type LabTable, shown } from "../experiment.ts";
 
 /** What an experiment found, for a terminal. */
 export function renderFindings({ name, asks, findings }: Finished): string {
-  const marks = findings.marks.map(({ met, text }) => `  ${met ? "met   " : "MISSED"} ${text}`);
+  const marks = findings.marks.map((mark) => `  ${stateOf(mark)} ${mark.text}`);
   return [`${name}: ${asks}`, ...findings.tables.map(renderTable), ...marks].join("\n");
 }
 
@@ -18,4 +18,8 @@ function renderTable({ caption, columns, rows }: LabTable): string {
 /** A cell as text. */
 export function cellText(cell: string | number): string {
   return typeof cell === "number" ? shown(cell) : cell;
+}
+
+function stateOf(mark: LabMark): string {
+  return mark.met ? "met   " : isMissed(mark) ? "MISSED" : "unsure";
 }

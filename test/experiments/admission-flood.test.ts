@@ -1,6 +1,7 @@
 import type { AdmissionOptions } from "@spillway/admission";
 import { describe, expect, it } from "vitest";
-import { type FloodPlan, flood, percentile } from "./admission-flood.ts";
+import { percentile } from "../../bench/experiments/load/load-tally.ts";
+import { type FloodPlan, flood } from "../../bench/experiments/load/virtual-flood.ts";
 
 const WORK_MS = 100;
 const SLOTS = 8;
