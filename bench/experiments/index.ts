@@ -1,7 +1,17 @@
 import { collapse } from "./collapse.ts";
 import { counting } from "./counting.ts";
 import type { Experiment } from "./experiment.ts";
+import { httpShedding } from "./http-shedding.ts";
+import { leakyLine } from "./leaky-line.ts";
+import { queue } from "./queue.ts";
 import { shedding } from "./shedding.ts";
+import { slowdown } from "./slowdown.ts";
+import { sweep } from "./sweep.ts";
+import { traps } from "./traps.ts";
+import { waitSweep } from "./wait-sweep.ts";
 
 /** All experiments, in the order in which they run. */
-export const EXPERIMENTS: readonly Experiment[] = [counting, collapse, shedding];
+export const EXPERIMENTS: readonly Experiment[] = [
+  ...[counting, collapse, shedding, queue, slowdown],
+  ...[httpShedding, sweep, waitSweep, leakyLine, traps],
+];

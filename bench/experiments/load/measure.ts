@@ -148,7 +148,7 @@ async function calm(): Promise<void> {
 }
 
 function summaryOf(measured: Measured): string {
-  const { phase, load, wasted } = measured;
+  const { phase, wasted } = measured;
   const { served, shed, timedOut, failed } = phase;
   const p99 = percentile(phase.servedMs, 0.99).toFixed(0);
   return `${served} served, ${shed} shed, ${timedOut} timed out, ${failed} failed, ${wasted} wasted, p99 ${p99} ms, ${isRestless(measured) ? "a restless machine" : "undisturbed"}`;
