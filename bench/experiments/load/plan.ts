@@ -4,7 +4,7 @@ import type { AdmissionOptions, AdmissionStats } from "@spillway/admission";
 export type Work =
   /** Waits for something else that does `slots` things at a time, first come first served, in a line without end. */
   | { readonly kind: "sleep"; readonly ms: number; readonly slots: number }
-  /** Keeps the process busy. By the wall clock, so that a shared machine changes little about the capacity. */
+  /** Keeps the process busy for so much of its CPU time, so that what a process gets done can be told apart from what it was given. */
   | { readonly kind: "compute"; readonly ms: number };
 
 /** What stands in front of the work. */

@@ -29,8 +29,11 @@ export class Worker {
   }
 
   #compute(ms: number): void {
-    const untilMs = performance.now() + ms * this.slowness;
-    while (performance.now() < untilMs);
+    const until = process.cpuUsage().user + process.cpuUsage().system + ms * this.slowness * 1000;
+    for (let used = 0; used < until; ) {
+      const { user, system } = process.cpuUsage();
+      used = user + system;
+    }
   }
 
   async #sleep(ms: number, slots: number): Promise<void> {
