@@ -1,8 +1,10 @@
 import { collapse } from "./collapse.ts";
+import { cost } from "./cost.ts";
 import { counting } from "./counting.ts";
 import type { Experiment } from "./experiment.ts";
 import { httpShedding } from "./http-shedding.ts";
 import { leakyLine } from "./leaky-line.ts";
+import { memory } from "./memory.ts";
 import { queue } from "./queue.ts";
 import { shedding } from "./shedding.ts";
 import { slowdown } from "./slowdown.ts";
@@ -13,5 +15,5 @@ import { waitSweep } from "./wait-sweep.ts";
 /** All experiments, in the order in which they run. */
 export const EXPERIMENTS: readonly Experiment[] = [
   ...[counting, collapse, shedding, queue, slowdown],
-  ...[httpShedding, sweep, waitSweep, leakyLine, traps],
+  ...[httpShedding, sweep, waitSweep, leakyLine, traps, cost, memory],
 ];

@@ -6,6 +6,7 @@ declare module "opossum" {
       action: (...args: Arguments) => Promise<Result>,
       options: { readonly capacity: number; readonly timeout: false; readonly volumeThreshold: number },
     );
+    shutdown(): void;
     fire(...args: Arguments): Promise<Result>;
   }
 }

@@ -45,6 +45,8 @@ export type ServiceRequest =
   | { readonly ask: "listen"; readonly plan: ServicePlan }
   /** @param factor how many times as long as planned work takes from now on. */
   | { readonly ask: "slow"; readonly factor: number }
+  /** Keeps the process from everything else for so long. */
+  | { readonly ask: "stall"; readonly ms: number }
   | { readonly ask: "collect" }
   | { readonly ask: "stats" };
 

@@ -15,10 +15,7 @@ export function guardOf(protection: Protection): Guard {
       return (work) => refusable(policy.execute(work), (error) => error instanceof BulkheadRejectedError);
     }
     case "opossum": {
-      // Only its semaphore is to be seen at work: no time limit, and a breaker that stays closed.
-      const breaker = new CircuitBreaker((work: () => Promise<void>) => work(), {
-        ...{ capacity: protection.slots, timeout: false, volumeThreshold: Number.MAX_SAFE_INTEGER },
-      });
+      const breaker = breakerOf(protection.slots);
       return (work) => refusable(breaker.fire(work), (error) => codeOf(error) === "ESEMLOCKED");
     }
     case "p-queue": {
@@ -36,6 +33,12 @@ export function guardOf(protection: Protection): Guard {
         return "done";
       };
   }
+}
+
+/** Opossum with nothing but its semaphore at work: no time limit, and a breaker that stays closed. */
+export function breakerOf(capacity: number): CircuitBreaker<[() => Promise<void>], void> {
+  const options = { capacity, timeout: false, volumeThreshold: Number.MAX_SAFE_INTEGER } as const;
+  return new CircuitBreaker((work: () => Promise<void>) => work(), options);
 }
 
 async function refusable(done: Promise<void>, isRefusal: (error: unknown) => boolean): Promise<"done" | "refused"> {

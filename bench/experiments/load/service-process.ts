@@ -18,6 +18,11 @@ async function perform(request: ServiceRequest): Promise<ServiceReply> {
     case "slow":
       if (worker !== undefined) worker.slowness = request.factor;
       return {};
+    case "stall": {
+      const untilMs = performance.now() + request.ms;
+      while (performance.now() < untilMs);
+      return {};
+    }
     case "collect":
       setFlagsFromString("--expose-gc");
       (runInNewContext("gc") as () => void)();

@@ -48,6 +48,11 @@ export class Service {
     await exchange(this.#child, { ask: "slow", factor });
   }
 
+  /** Makes it stand still for a while. */
+  async stall(ms: number): Promise<void> {
+    await exchange(this.#child, { ask: "stall", ms });
+  }
+
   async collectGarbage(): Promise<void> {
     await exchange(this.#child, { ask: "collect" });
   }
