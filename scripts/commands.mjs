@@ -24,7 +24,7 @@ const COMMANDS = {
   simulate: { does: "runs the client code on a virtual clock", module: "bench/simulator/main.mjs" },
   lab: { does: "reproduces the measured tables", module: "bench/experiments/main.mjs" },
   chaos: { does: "tries every fault on real servers", redisServer: true, run: runChaos },
-  flood: { does: "offers load to a service of yours", module: "packages/demo/dist/flood.js" },
+  flood: { does: "offers load to a service of yours", module: "bench/flood/main.mjs" },
 };
 
 /** Runs one command and gives back its exit code. */

@@ -53,7 +53,7 @@ async function runCost(lab: Lab): Promise<Findings> {
     plots: [],
     marks: [
       ...cases.flatMap(({ name, marks, ratios }) =>
-        marks.map((mark) => ({ met: mark.met, text: `${name}: ${mark.text} (${Object.values(ratios).join(", ")})` })),
+        marks.map((mark) => ({ met: mark.met, text: `${name}: ${mark.text} (${ratioTo(mark.text, ratios)})` })),
       ),
       ...generator.marks,
     ],
@@ -72,6 +72,11 @@ async function casesOf(
   } finally {
     for (const contestant of heat.contestants) await contestant.close?.();
   }
+}
+
+/** A mark ends with the name of the peer it is about. */
+function ratioTo(mark: string, ratios: Readonly<Record<string, number>>): string {
+  return (Object.entries(ratios).find(([peer]) => mark.endsWith(peer))?.[1] ?? Number.NaN).toFixed(2);
 }
 
 function caseNamed(cases: readonly CaseResult[], name: string): CaseResult | undefined {

@@ -23,6 +23,8 @@ export interface LoadPlan {
   readonly mostConnections?: number;
   /** Whether connections are used again. Defaults to true. */
   readonly keepsConnections?: boolean;
+  /** Connections of somebody else's, which are left to them. Defaults to own ones. */
+  readonly agent?: HttpAgent;
   /** Ends the run early: nothing more is sent, and callers give up at once. */
   readonly signal?: AbortSignal;
 }
@@ -56,7 +58,7 @@ export async function offerLoad(plan: LoadPlan): Promise<LoadResult> {
   const tally = new LoadTally(phases);
   const startMs = performance.now();
   const url = new URL(plan.url);
-  const run: LoadRun = { plan, url, agent: agentFor(plan), tally, startMs, open: { count: 0 } };
+  const run: LoadRun = { plan, url, agent: plan.agent ?? agentFor(plan), tally, startMs, open: { count: 0 } };
   const users = new Set<OneUser>();
   const giveUp = (): void => {
     for (const user of users) user.giveUp();
@@ -78,7 +80,7 @@ export async function offerLoad(plan: LoadPlan): Promise<LoadResult> {
     });
   } finally {
     signal?.removeEventListener("abort", giveUp);
-    run.agent.destroy();
+    if (plan.agent === undefined) run.agent.destroy();
   }
   return {
     ...{ phases: tally.phases(), bins: tally.bins },
@@ -123,7 +125,7 @@ function whenEmpty(users: ReadonlySet<OneUser>, then: () => void): void {
   look();
 }
 
-function agentFor({ url, keepsConnections = true }: LoadPlan): HttpAgent {
+export function agentFor({ url, keepsConnections = true }: Pick<LoadPlan, "url" | "keepsConnections">): HttpAgent {
   const options = { keepAlive: keepsConnections, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 100_000 };
   return new URL(url).protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);
 }
