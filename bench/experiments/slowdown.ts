@@ -23,6 +23,7 @@ import {
   PROBED_PER_SECOND,
 } from "./load/first-text.ts";
 import { percentile } from "./load/load-tally.ts";
+import { type ClientsResult, runClients } from "./load/virtual-clients.ts";
 import { type FloodResult, flood } from "./load/virtual-flood.ts";
 
 const SLOW_AFTER_MS = 3000;
@@ -182,6 +183,10 @@ function worstOf({ okByQuarter }: FloodResult, binOf: number): string[] {
   return [worst(22, 40, binOf), worst(44, 60, 0.7 * binOf)];
 }
 
+function slowSpell(nowMs: number): number {
+  return nowMs >= 5000 && nowMs < 10_000 ? 4 * WORK_MS : WORK_MS;
+}
+
 /** 0.8 of the capacity, of which a quarter is left for five seconds, and callers who retry three times. */
 async function metastable(): Promise<Part> {
   const seconds = 30;
@@ -189,14 +194,23 @@ async function metastable(): Promise<Part> {
   const run = (admission: AdmissionOptions, isPolite?: boolean): Promise<FloodResult> =>
     flood({
       ...{ perSecond, seconds, patienceMs: PATIENCE_MS, admission: { slots: SLOTS, guessMs: WORK_MS, ...admission } },
-      workMs: (nowMs) => (nowMs >= 5000 && nowMs < 10_000 ? 4 * WORK_MS : WORK_MS),
+      workMs: slowSpell,
       ...(isPolite === undefined ? {} : { retries: { limit: 3, isPolite } }),
     });
   const bare = await run(ENDLESS);
   const retrying = await run(ENDLESS, false);
   const budget = await run(ENDLESS, true);
   const ours = await run({}, true);
-  const perUser = ({ attempts, offered }: FloodResult): number => attempts / offered;
+  // Callers who wait a second in all, and everything else as it is by default.
+  const client = { deadline: PATIENCE_MS } as const;
+  const clients = await runClients({
+    perSecond,
+    seconds,
+    client,
+    admission: { slots: SLOTS, guessMs: WORK_MS },
+    workMs: slowSpell,
+  });
+  const perUser = ({ attempts, offered }: Pick<FloodResult, "attempts" | "offered">): number => attempts / offered;
   const row = (name: string, known: string, result: FloodResult): (string | number)[] => [
     ...[name, known, recovered(result, perSecond), perUser(result).toFixed(2), result.ok, result.wasted],
   ];
@@ -210,6 +224,7 @@ async function metastable(): Promise<Part> {
           row("none, three retries at once", "not in 20 s", retrying),
           row("none, a budget of a tenth", "not in 20 s", budget),
           row("ours, a budget of a tenth", "1 s", ours),
+          ["ours, and our own client", "", recovered(clients, perSecond), perUser(clients).toFixed(2), clients.ok, ""],
         ],
       },
     ],
@@ -228,6 +243,8 @@ async function metastable(): Promise<Part> {
     marks: [
       atMost("ours: whole again after so many s", recoverySeconds(ours, perSecond), 1),
       atMost("ours: attempts per user", perUser(ours), 1.05),
+      atMost("ours, and our own client: whole again after so many s", recoverySeconds(clients, perSecond), 1),
+      atMost("ours, and our own client: attempts per user", perUser(clients), 1.05),
       between("none, no retries: whole again after so many s", recoverySeconds(bare, perSecond), 9, 12),
       atLeast("none, three retries: whole again after so many s", recoverySeconds(retrying, perSecond), 20),
       atLeast("none, a budget: whole again after so many s", recoverySeconds(budget, perSecond), 20),
@@ -235,13 +252,13 @@ async function metastable(): Promise<Part> {
   };
 }
 
-function recovered(result: FloodResult, perSecond: number): string {
+function recovered(result: FloodResult | ClientsResult, perSecond: number): string {
   const seconds = recoverySeconds(result, perSecond);
   return seconds === Number.POSITIVE_INFINITY ? "not in 20 s" : `${seconds} s`;
 }
 
 /** From the end of the slow spell, at 10 s, to the first quarter from which on 99 % are answered in time. */
-function recoverySeconds({ okByQuarter }: FloodResult, perSecond: number): number {
+function recoverySeconds({ okByQuarter }: FloodResult | ClientsResult, perSecond: number): number {
   let first = 30 * 4;
   while (first > 40 && (okByQuarter[first - 1] ?? 0) >= (0.99 * perSecond) / 4) first--;
   return first === 30 * 4 ? Number.POSITIVE_INFINITY : (first - 40) / 4;

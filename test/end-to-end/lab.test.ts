@@ -31,6 +31,15 @@ describe("npm run lab", () => {
     expect(page).not.toMatch(/(src|href)="(?!#)/);
   });
 
+  it("runs several, and meets the marks of those on a virtual clock", async () => {
+    folder = await mkdtemp(join(tmpdir(), "spillway-lab-"));
+    const names = ["queue", "slowdown", "wait-sweep", "leaky-line", "traps"];
+    const { code, out } = await lab(...names, "--quick", "--out", folder);
+    expect(code).toBe(0);
+    expect(out).not.toContain("MISSED");
+    for (const name of names) expect(out).toMatch(new RegExp(`^${name}: .*\\.$`, "m"));
+  });
+
   it.each([
     [["nothing"], "There is no experiment nothing"],
     [["--seed", "x"], "--seed takes a whole number"],
