@@ -30,6 +30,7 @@ it("ten thousand callers of every kind leave no slot and no place", async () => 
 });
 
 it.each([
+  [80, Number.POSITIVE_INFINITY],
   [120, 216],
   [160, 144],
   [240, 112],

@@ -16,9 +16,10 @@ export const WORK: Work = { kind: "sleep", ms: WORK_MS, slots: SLOTS };
 
 /**
  * How many callers such a service answers in time when it takes everybody: the k-th is answered after ceil(k / slots) rounds of work, and
- * came (k - 1) / rate after the first.
+ * came (k - 1) / rate after the first. At its capacity and below it answers all.
  */
 export function lastInTime(perSecond: number): number {
+  if (perSecond <= CAPACITY_PER_SECOND) return Number.POSITIVE_INFINITY;
   let k = 0;
   while (Math.ceil((k + 1) / SLOTS) * WORK_MS - (k * 1000) / perSecond < PATIENCE_MS) k++;
   return k;
