@@ -1,6 +1,6 @@
 // Which rules save a service whose line is far too long, and which only look as if they did?
 import type { AdmissionOptions } from "@spillway/admission";
-import { atLeast, atMost, type Experiment, type Findings, type Lab, type LabMark } from "./experiment.ts";
+import { atLeast, atMost, between, type Experiment, type Findings, type Lab, type LabMark } from "./experiment.ts";
 import { ENDLESS, PATIENCE_MS, SLOTS, WORK, WORK_MS } from "./load/admissions.ts";
 import { percentile } from "./load/load-tally.ts";
 import { type Measured, measure, onThisMachine } from "./load/measure.ts";
@@ -87,7 +87,13 @@ async function runTraps(lab: Lab): Promise<Findings> {
         })),
       },
     ],
-    marks: [...TRAPS.map(({ name, mark }) => mark(of(name).ok)), ...(real?.marks ?? [])],
+    marks: [
+      ...TRAPS.map(({ name, mark }) => mark(of(name).ok)),
+      // Fewer are worked on for nobody, and still no more are served.
+      between(`${CANCEL}: wasted`, of(CANCEL).wasted, 600, 900),
+      atLeast(`${NOTHING}: wasted`, of(NOTHING).wasted, 2000),
+      ...(real?.marks ?? []),
+    ],
     summary: `Only ${of(CANCEL).ok} are answered in time when callers who give up leave the line: each next one is served just too late. A deadline less the work makes it ${of(ESTIMATE).ok}.`,
   };
 }
