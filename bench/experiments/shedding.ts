@@ -1,6 +1,5 @@
 // What does a short line and an early no make of an overload, and what do other ways of limiting make of it?
-import { createRateLimiter, memoryStore } from "spillway";
-import { manualClock } from "spillway/testing";
+import { bucketRows } from "./bucket-bound.ts";
 import { atLeast, atMost, between, type Experiment, type Findings, type Lab, type LabMark } from "./experiment.ts";
 import { CAPACITY_PER_SECOND, PATIENCE_MS, SLOTS, WORK, WORK_MS } from "./load/admissions.ts";
 import { percentile } from "./load/load-tally.ts";
@@ -128,7 +127,10 @@ function served(measured: ReadonlyMap<string, Measured>, name: string): number {
 function run(lab: Lab, { name, perSecond, form, protection, callers }: Contestant, seconds: number): Promise<Measured> {
   const load = { phases: [{ name, perSecond, seconds }], patienceMs: PATIENCE_MS };
   const capacity = { callers, slots: SLOTS, seconds: 2 };
-  return measureRounds(lab.rounds, () => measure(lab, name, { form, protection, work: WORK }, load, { capacity }));
+  const once = protection.kind !== "spillway";
+  return measureRounds(lab.rounds, () =>
+    measure(lab, name, { form, protection, work: WORK }, load, { capacity, once }),
+  );
 }
 
 function row(
@@ -230,38 +232,4 @@ async function steady(lab: Lab): Promise<{ readonly table: Findings["tables"][nu
       onThisMachine(atLeast("4x: part of the health checks that were answered", healthy, 1), one),
     ],
   };
-}
-
-const BUCKET = { limit: 70, period: 1000, burst: 20 } as const;
-
-/** A bucket in front: never more than its burst and its rate, and nearly all of that. */
-async function bucketRows(): Promise<{ readonly table: Findings["tables"][number]; readonly marks: LabMark[] }> {
-  const bound = BUCKET.burst + BUCKET.limit * 10;
-  const rows: (string | number)[][] = [];
-  const marks: LabMark[] = [];
-  for (const [perSecond, known] of [
-    [100, 719],
-    [240, 717],
-    [400, 719],
-  ] as const) {
-    const admitted = await throughBucket(perSecond);
-    rows.push([`${perSecond}/s`, known, admitted, bound, (admitted / bound).toFixed(4)]);
-    marks.push(between(`bucket of 70/s and 20, ${perSecond}/s: admitted`, admitted, 0.995 * bound, bound));
-  }
-  const caption = "A bucket of 70/s and 20 in front, 10 s, virtual clock";
-  return { table: { caption, columns: ["offered", "known", "admitted", "bound", "admitted / bound"], rows }, marks };
-}
-
-async function throughBucket(perSecond: number): Promise<number> {
-  const clock = manualClock();
-  const limiter = createRateLimiter({
-    ...{ policies: { name: "bucket", algorithm: "token-bucket", ...BUCKET }, store: memoryStore({ clock }), clock },
-  });
-  let admitted = 0;
-  for (let i = 0; i < perSecond * 10; i++) {
-    if (i > 0) clock.advance(1000 / perSecond);
-    if ((await limiter.consume("key")).allowed) admitted++;
-  }
-  await limiter.close();
-  return admitted;
 }

@@ -43,6 +43,8 @@ export interface MeasureOptions {
   readonly capacity?: { readonly callers: number; readonly slots: number; readonly seconds: number };
   /** Asks for `/health` ten times a second beside the load. */
   readonly asksHealth?: boolean;
+  /** That no mark hangs on it, so that a disturbed run need not be repeated. */
+  readonly once?: boolean;
   /** Is called with the service when the load begins, to change it meanwhile. */
   readonly beside?: (service: Service) => Promise<void>;
 }
@@ -62,7 +64,7 @@ export async function measure(
 ): Promise<Measured> {
   const loadOf = typeof load === "function" ? load : () => load;
   let best: Measured | undefined;
-  const tries = lab.quick ? QUICK_TRIES : TRIES;
+  const tries = options.once === true ? 1 : lab.quick ? QUICK_TRIES : TRIES;
   for (let tried = 0; tried < tries && (best === undefined || isRestless(best)); tried++) {
     await calm();
     const measured = await Service.with(plan, (service) => measureOnce(service, plan.work, loadOf, options));

@@ -2,6 +2,7 @@ import { type Admission, type AdmissionOptions, createAdmission, type Permit } f
 import { exponentialMs, seededRandom } from "../../simulator/random.ts";
 import { virtualClock } from "../../simulator/virtual-clock.ts";
 import { VirtualLoop } from "../../simulator/virtual-loop.ts";
+import type { Series } from "../experiment.ts";
 
 /** What callers do when they are turned away or give up. */
 export interface FloodRetries {
@@ -67,6 +68,15 @@ export function steadyGoodput({ okNowByQuarter }: FloodResult, fromSecond: numbe
   let sum = 0;
   for (let quarter = fromSecond * 4; quarter < toSecond * 4; quarter++) sum += okNowByQuarter[quarter] ?? 0;
   return sum / (toSecond - fromSecond);
+}
+
+/** Answers in time per second, by the second in which their callers came. */
+export function bySecond(name: string, { okByQuarter }: Pick<FloodResult, "okByQuarter">, seconds: number): Series {
+  const points = Array.from({ length: seconds }, (_, second): [number, number] => [
+    second,
+    okByQuarter.slice(second * 4, second * 4 + 4).reduce((sum, count) => sum + (count ?? 0), 0),
+  ]);
+  return { name, points };
 }
 
 class FloodRun {
