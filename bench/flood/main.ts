@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { runFlood } from "./flood.ts";
 import { FloodOptionError, type FloodOptions, parseFloodOptions, USAGE } from "./options.ts";
 import { NoAnswerError, requireAnswer } from "./probe.ts";
@@ -27,6 +28,8 @@ export async function main(args: readonly string[]): Promise<number> {
 
 async function run(options: FloodOptions): Promise<number> {
   const ended = new AbortController();
+  // Each of the callers who measure the capacity listens.
+  setMaxListeners(0, ended.signal);
   const end = (): void => {
     // The second Ctrl-C does not wait for anything.
     if (ended.signal.aborted) process.exit(EXIT_INTERRUPTED);

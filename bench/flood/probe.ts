@@ -1,4 +1,5 @@
 import type { Agent } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { agentFor, type LoadResult, offerLoad } from "../experiments/load/open-loop.ts";
 import type { FloodOptions } from "./options.ts";
 
@@ -15,6 +16,8 @@ export class NoAnswerError extends Error {
 
 const PROBE_SECONDS = 3;
 const PATIENCE_MS = 10_000;
+/** Who is turned away does not ask again at once: refusals would be what is measured. */
+const REFUSED_PAUSE_MS = 20;
 const FIRST_PATIENCE_MS = 5000;
 
 /** Asks once. @throws NoAnswerError where nothing answers. */
@@ -37,6 +40,7 @@ export async function probeCapacity(options: FloodOptions, signal: AbortSignal):
     while (performance.now() < untilMs && !signal.aborted) {
       const [phase] = (await askOnce(options, agent, PATIENCE_MS, signal)).phases;
       if (phase?.served === 1) doneMs.push(performance.now());
+      else await sleep(REFUSED_PAUSE_MS);
       for (const what of Object.keys(phase?.answers ?? {})) seen[what] = (seen[what] ?? 0) + 1;
     }
   };
