@@ -1,4 +1,5 @@
 // What does it cost to be let in, to be turned away, and to be asked by the load generator of this lab?
+import { availableParallelism, loadavg } from "node:os";
 import { bulkhead } from "cockatiel";
 import PQueue from "p-queue";
 import { type CaseResult, caseResult } from "../harness/document.ts";
@@ -53,12 +54,20 @@ async function runCost(lab: Lab): Promise<Findings> {
     plots: [],
     marks: [
       ...cases.flatMap(({ name, marks, ratios }) =>
-        marks.map((mark) => ({ met: mark.met, text: `${name}: ${mark.text} (${ratioTo(mark.text, ratios)})` })),
+        marks.map(({ met, text }) => ({
+          ...{ met, text: `${name}: ${text} (${ratioTo(text, ratios)})` },
+          ...(!met && isCrowded() ? { isUnsure: true } : {}),
+        })),
       ),
       ...generator.marks,
     ],
     summary: summaryOf(cases),
   };
+}
+
+/** Whether more wants to run than this experiment itself: a server, who asks it, and some room. */
+function isCrowded(): boolean {
+  return (loadavg()[0] ?? 0) > 1.5 * availableParallelism() + 1;
 }
 
 async function casesOf(
