@@ -165,7 +165,7 @@ function atMultiple(lab: Lab, protection: Protection, multiple: number): Promise
     { form: "node:http", protection, work: WORK },
     (capacity) => ({ phases: phases(capacity), patienceMs: PATIENCE_MS }),
     // As many callers as slots: more of them would find the line of the protected service full at times.
-    { capacity: { callers: SLOTS, slots: SLOTS, seconds: 3 } },
+    { capacity: { callers: SLOTS, slots: SLOTS, seconds: 3 }, once: protection.kind === "none" && multiple < 2 },
   );
 }
 
