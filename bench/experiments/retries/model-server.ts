@@ -1,5 +1,3 @@
-import type { VirtualLoop } from "../../simulator/virtual-loop.ts";
-
 /** What the server tells those it turns away. */
 export type Hint =
   /** Nothing. */
@@ -33,20 +31,28 @@ export interface HerdServer {
   handle(headers: Headers): Promise<Response>;
 }
 
+/** Time that passes as a loop of events makes it, or as it does on this machine. */
+export interface Timeline {
+  readonly nowMs: number;
+  /** Returns what cancels it. */
+  at(atMs: number, run: () => void): () => void;
+  after(delayMs: number, run: () => void): () => void;
+}
+
 /** A service of `slots / serviceMs` that turns away at once what its line does not hold. */
 export class ModelServer implements HerdServer {
   attempts = 0;
   served = 0;
   /** When each request came. */
   readonly arrivalsMs: number[] = [];
-  readonly #loop: VirtualLoop;
+  readonly #loop: Timeline;
   readonly #options: ServerOptions;
   readonly #line: Waiter[] = [];
   #busy = 0;
   #promisedMs = 0;
   #threadFreeMs = 0;
 
-  constructor(loop: VirtualLoop, options: ServerOptions) {
+  constructor(loop: Timeline, options: ServerOptions) {
     this.#loop = loop;
     this.#options = options;
   }
@@ -67,6 +73,7 @@ export class ModelServer implements HerdServer {
     else if (this.#line.length >= line) waiter.answer(this.#refusal());
     else {
       this.#line.push(waiter);
+      if (lineMs === Number.POSITIVE_INFINITY) return;
       waiter.cancel = this.#loop.after(lineMs, () => {
         this.#line.splice(this.#line.indexOf(waiter), 1);
         waiter.answer(this.#refusal());

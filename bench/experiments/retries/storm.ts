@@ -40,9 +40,13 @@ export interface StormResult {
   readonly idealMs: number;
   /** The greatest number of requests that came within one slot of a twentieth of a second, the first herd left out. */
   readonly densestAfterFirst: number;
+  /** When each request came, in order. */
+  readonly arrivalsMs: readonly number[];
+  /** When each caller had its answer, in order. */
+  readonly doneMs: readonly number[];
 }
 
-const LONGEST_MS = 300_000;
+const LONGEST_MS = 900_000;
 
 /** Lets a herd loose on the service, in virtual time, with the real client. */
 export async function runStorm(options: StormOptions): Promise<StormResult> {
@@ -55,13 +59,14 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     : new ModelServer(loop, options.server);
   const random = seededRandom(seed);
   const fetch = virtualFetch(loop, networkMs, (headers) => server.handle(headers));
-  let [failures, lastDoneMs] = [0, 0];
+  let failures = 0;
+  const doneMs: number[] = [];
   const calls: Promise<void>[] = [];
   for (let caller = 0; caller < clients; caller++) {
     const own = createClient({ ...client, fetch, clock, random });
     loop.at(0, () => {
       const done = own.request("http://service.test/").then((outcome) => {
-        if (outcome.kind === "answered" && outcome.response.ok) lastDoneMs = Math.max(lastDoneMs, loop.nowMs);
+        if (outcome.kind === "answered" && outcome.response.ok) doneMs.push(loop.nowMs);
         else failures++;
       });
       calls.push(done);
@@ -74,9 +79,11 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     attempts: server.arrivalsMs.length,
     attemptsPerClient: server.arrivalsMs.length / clients,
     failures,
-    lastDoneMs,
+    lastDoneMs: doneMs.at(-1) ?? 0,
     idealMs: (clients * serviceMs) / slots,
     densestAfterFirst: densest(server.arrivalsMs.slice(clients)),
+    arrivalsMs: server.arrivalsMs,
+    doneMs,
   };
 }
 

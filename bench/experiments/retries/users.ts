@@ -31,6 +31,8 @@ export interface UsersResult {
   readonly served: number;
   /** Of the users, from 0 to 1. */
   readonly servedShare: number;
+  /** Of the users those who were served before the last of them came, from 0 to 1: what comes after has the service to itself. */
+  readonly servedMeanwhile: number;
   readonly stats: ClientStats;
 }
 
@@ -42,14 +44,16 @@ export async function runUsers({ load, seconds, server: served, client, seed }: 
   const fetch = virtualFetch(loop, 1, () => server.handle());
   const shared = createClient({ ...client, fetch, clock: virtualClock(loop, 0), random });
   const perMs = (load * served.slots) / served.serviceMs;
-  let [users, good] = [0, 0];
+  let [users, good, meanwhile] = [0, 0, 0];
   const calls: Promise<void>[] = [];
   for (let atMs = exponentialMs(random, perMs); atMs < seconds * 1000; atMs += exponentialMs(random, perMs)) {
     users++;
     loop.at(atMs, () => {
       calls.push(
         shared.request("http://service.test/").then((outcome) => {
-          if (outcome.kind === "answered" && outcome.response.ok) good++;
+          if (outcome.kind !== "answered" || !outcome.response.ok) return;
+          good++;
+          if (loop.nowMs <= seconds * 1000) meanwhile++;
         }),
       );
     });
@@ -61,6 +65,7 @@ export async function runUsers({ load, seconds, server: served, client, seed }: 
     attemptsPerUser: server.attempts / users,
     served: good,
     servedShare: good / users,
+    servedMeanwhile: meanwhile / users,
     stats: shared.stats(),
   };
 }

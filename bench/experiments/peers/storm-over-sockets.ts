@@ -1,0 +1,133 @@
+import { atMost, between, type Findings, type Lab } from "../experiment.ts";
+import { STORM_SERVER } from "../retries/storm.ts";
+import { LIBRARIES, type LibraryName } from "./libraries.ts";
+import type { Service, Settings } from "./peer-messages.ts";
+import { inParallel, type PeerRun, runPeers } from "./peer-process.ts";
+
+const CALLERS = 400;
+const MANY = 2000;
+const WITHIN_MS = 180_000;
+/** At one time, once ours have run alone: herds are short, the rest is waiting. */
+const AT_ONCE = 3;
+const OURS: LibraryName = "@spillway/client";
+const TOLD: readonly Service[] = ["herd-none", "herd-second", "herd-slots"];
+
+interface Herd {
+  readonly library: LibraryName;
+  readonly settings: Settings;
+  readonly service: Service;
+  readonly callers: number;
+}
+
+/** The same herd over real sockets, of processes that use other libraries: ours and theirs at the same kind of service. */
+export async function stormOverSockets({ quick, say }: Lab): Promise<Findings> {
+  const herds = quick ? QUICK : allHerds();
+  const ours = herds.filter(({ library }) => library === OURS);
+  const theirs = herds.filter(({ library }) => library !== OURS);
+  const runs = new Map<Herd, PeerRun>();
+  const keep = async (herd: Herd): Promise<void> => {
+    say(`  ${herd.library} (${herd.settings}), ${herd.callers} callers, ${herd.service}`);
+    runs.set(herd, await runHerd(herd));
+  };
+  for (const herd of ours) await keep(herd);
+  await inParallel(AT_ONCE, theirs, keep);
+  const slotted = [...runs].filter(([{ library, service }]) => library === OURS && service === "herd-slots");
+  const failed = slotted.map(([, { failedMs }]) => failedMs.length);
+  const perCaller = slotted.map(([{ callers }, { requests }]) => requests / callers);
+  const late = slotted.map(([{ callers }, run]) => overMeasured(callers, run));
+  const others = [...runs].filter(([{ library, settings }]) => library !== OURS && settings === "defaults");
+  const most = Math.max(...others.map(([, { servedMs }]) => servedMs.length));
+  const least = Math.min(...others.map(([, { servedMs }]) => servedMs.length));
+  return {
+    tables: [table(runs), ...(quick ? [] : [manyTable(runs)])],
+    plots: [],
+    marks: [
+      atMost("callers of ours with a slot who fail, over sockets", Math.max(...failed), 0),
+      atMost("their requests per caller", Math.max(...perCaller), 2),
+      between(
+        "from the first to the last of them served, in times of what serving takes as measured",
+        Math.max(...late),
+        0.9,
+        1.1,
+      ),
+      atMost(`of ${CALLERS} callers of another library at its defaults are served at most`, most, CALLERS - 1),
+    ],
+    summary: `Over sockets ours serves all ${CALLERS}; others at their defaults ${least} to ${most}.`,
+  };
+}
+
+const herd = (library: LibraryName, settings: Settings, service: Service, callers = CALLERS): Herd => ({
+  library,
+  settings,
+  service,
+  callers,
+});
+
+const QUICK: readonly Herd[] = [
+  herd(OURS, "defaults", "herd-slots"),
+  herd("got", "defaults", "herd-second"),
+  herd("Anthropic SDK", "defaults", "herd-second"),
+];
+
+function allHerds(): Herd[] {
+  const herds = libraries().flatMap((library) =>
+    settingsOf(library).flatMap((settings) => TOLD.map((service) => herd(library, settings, service))),
+  );
+  return [...herds, herd(OURS, "best", "herd-slots", MANY)];
+}
+
+function libraries(): LibraryName[] {
+  return Object.keys(LIBRARIES) as LibraryName[];
+}
+
+function settingsOf(library: LibraryName): Settings[] {
+  return LIBRARIES[library].best === undefined ? ["defaults"] : ["defaults", "best"];
+}
+
+function runHerd({ library, settings, service, callers }: Herd): Promise<PeerRun> {
+  return runPeers({ ask: "listen", service }, (url) => ({ ask: "herd", library, settings, url, callers }), WITHIN_MS);
+}
+
+/** How long the service was at it, beside the least it needs for so many when each takes as long as it did. */
+function overMeasured(callers: number, { servedMs, serviceMs }: PeerRun): number {
+  const tookMs = (servedMs.at(-1) ?? 0) - (servedMs[0] ?? 0) + serviceMs;
+  return tookMs / ((callers * serviceMs) / STORM_SERVER.slots);
+}
+
+function idealMs(callers: number): number {
+  return (callers * STORM_SERVER.serviceMs) / STORM_SERVER.slots;
+}
+
+function table(runs: ReadonlyMap<Herd, PeerRun>): Findings["tables"][number] {
+  const cell = (library: LibraryName, settings: Settings, service: Service): string => {
+    const run = [...runs].find(
+      ([one]) =>
+        one.library === library && one.settings === settings && one.service === service && one.callers === CALLERS,
+    );
+    return run === undefined ? "" : figures(run[1]);
+  };
+  const rows = libraries().flatMap((library) =>
+    settingsOf(library).map((settings) => {
+      const name = settings === "best" ? `${library}, ${LIBRARIES[library].bestIs}` : library;
+      return [name, ...TOLD.map((service) => cell(library, settings, service))];
+    }),
+  );
+  return {
+    caption: `${CALLERS} callers at once over real sockets (80 a second, 24 go in, ideal ${idealMs(CALLERS) / 1000} s): served / requests / last served after s; each at its defaults and at its best, by what the refused are told`,
+    columns: ["client", "nothing", "Retry-After: 1", "our admission"],
+    rows: rows.filter((row) => row.slice(1).some((text) => text !== "")),
+  };
+}
+
+function manyTable(runs: ReadonlyMap<Herd, PeerRun>): Findings["tables"][number] {
+  const many = [...runs].filter(([{ callers }]) => callers === MANY);
+  return {
+    caption: `${MANY.toLocaleString("en-US")} callers at once over real sockets (ideal ${idealMs(MANY) / 1000} s): served / requests / last served after s`,
+    columns: ["client", "our admission"],
+    rows: many.map(([{ library }, run]) => [`${library}, ${LIBRARIES[library].bestIs}`, figures(run)]),
+  };
+}
+
+function figures({ servedMs, requests }: PeerRun): string {
+  return `${servedMs.length} / ${requests} / ${((servedMs.at(-1) ?? 0) / 1000).toFixed(1)}`;
+}
