@@ -1,5 +1,5 @@
 import { atMost, type Findings, type Lab } from "../experiment.ts";
-import { LIBRARIES, type LibraryName } from "./libraries.ts";
+import { LIBRARY_NAMES, type LibraryName } from "./library-names.ts";
 import { inParallel, type PeerRun, runPeers } from "./peer-process.ts";
 
 const AT_ONCE = 3;
@@ -10,7 +10,7 @@ const QUICK: readonly LibraryName[] = [OURS, "ky", "cockatiel", "opossum"];
 /** Calls of a service that answers everything with 503, by other libraries at their defaults, over real sockets. */
 export async function deadOverSockets({ quick, say }: Lab): Promise<Findings> {
   const [calls, everyMs] = quick ? [200, 5] : [1000, 10];
-  const libraries = quick ? QUICK : (Object.keys(LIBRARIES) as LibraryName[]);
+  const libraries = quick ? QUICK : (Object.keys(LIBRARY_NAMES) as LibraryName[]);
   const runs = await inParallel(AT_ONCE, libraries, (library): Promise<PeerRun> => {
     say(`  ${library}, ${calls} calls of a dead service`);
     const ask = { ask: "stream", library, calls, everyMs } as const;

@@ -1,5 +1,5 @@
 import { atMost, type Findings, type Lab } from "../experiment.ts";
-import { BREAKERS, type BreakerName } from "./libraries.ts";
+import { BREAKER_NAMES, type BreakerName } from "./library-names.ts";
 import { inParallel, type PeerRun, runPeers } from "./peer-process.ts";
 
 const EVERY_MS = 10;
@@ -20,7 +20,7 @@ export async function hangOverSockets({ quick, say }: Lab): Promise<Findings> {
   const times = quick
     ? { hangsFromMs: 1000, hangsToMs: 4000, endMs: 9000 }
     : { hangsFromMs: 3000, hangsToMs: 14_000, endMs: 24_000 };
-  const breakers = quick ? [OURS] : (Object.keys(BREAKERS) as BreakerName[]);
+  const breakers = quick ? [OURS] : BREAKER_NAMES;
   const runOne = async (breaker: BreakerName): Promise<PeerRun> => {
     say(`  ${breaker}, a service that hangs`);
     const ask = { ask: "hang", breaker, openMs: OPEN_MS, calls: times.endMs / EVERY_MS, everyMs: EVERY_MS } as const;

@@ -8,6 +8,7 @@ import ky from "ky";
 import OpenAI from "openai";
 import CircuitBreaker from "opossum";
 import { Agent, RetryAgent, request } from "undici";
+import type { BreakerName, LibraryName } from "./library-names.ts";
 
 /** Calls a URL the way a library does, retries included. @returns whether it was served. */
 export type Caller = () => Promise<boolean>;
@@ -15,23 +16,10 @@ export type Caller = () => Promise<boolean>;
 /** Makes what one process that calls `url` has. */
 type Maker = (url: string) => Caller;
 
-export type LibraryName =
-  | "@spillway/client"
-  | "undici RetryAgent"
-  | "got"
-  | "ky"
-  | "Anthropic SDK"
-  | "OpenAI SDK"
-  | "@smithy/util-retry"
-  | "cockatiel"
-  | "opossum";
-export type BreakerName = "@spillway/client" | "no breaker" | "cockatiel" | "opossum";
-
 export interface Library {
   readonly defaults: Maker;
   /** Enough tries, the shortest waits that do not overload, all jitter that there is; none where nothing can be set. */
   readonly best?: Maker;
-  readonly bestIs?: string;
   /** As many tries as by default with shorter waits, where waits behind waits would take ten minutes. */
   readonly hasty?: Maker;
 }
@@ -44,45 +32,37 @@ export const LIBRARIES: Readonly<Record<LibraryName, Library>> = {
   "@spillway/client": {
     defaults: (url) => ours(url, {}),
     best: (url) => ours(url, { deadline: "60s", retry: 20 }),
-    bestIs: "20 retries, 60 s",
   },
   "undici RetryAgent": {
     defaults: (url) => undiciCaller(url, {}),
     best: (url) => undiciCaller(url, { maxRetries: TRIES, minTimeout: 100, maxTimeout: CEILING_MS }),
-    bestIs: "50 retries, 0.1 to 1 s",
     hasty: (url) => undiciCaller(url, { minTimeout: 10, maxTimeout: 20 }),
   },
   got: {
     defaults: (url) => async () => (await got(url)).ok,
     best: (url) => async () => (await got(url, { retry: { limit: TRIES, backoffLimit: CEILING_MS } })).ok,
-    bestIs: "50 retries, 1 s at most",
   },
   ky: {
     defaults: (url) => async () => (await ky(url)).ok,
     best: (url) => async () => (await ky(url, { retry: { limit: TRIES, backoffLimit: 5000, jitter: true } })).ok,
-    bestIs: "50 retries, full jitter to 5 s",
   },
   "Anthropic SDK": {
     defaults: (url) => anthropic(url, {}),
     best: (url) => anthropic(url, { maxRetries: TRIES }),
-    bestIs: "50 retries",
   },
   "OpenAI SDK": {
     defaults: (url) => openai(url, {}),
     best: (url) => openai(url, { maxRetries: TRIES }),
-    bestIs: "50 retries",
   },
   "@smithy/util-retry": {
     defaults: (url) => smithy(url, 3),
     best: (url) => smithy(url, TRIES),
-    bestIs: "50 attempts",
   },
   cockatiel: {
     // Its own default is to retry at once and for ever; this is what its read-me begins with.
     defaults: (url) => cockatiel(url, { maxAttempts: 3, backoff: new ExponentialBackoff() }),
     best: (url) =>
       cockatiel(url, { maxAttempts: TRIES, backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 5000 }) }),
-    bestIs: "50 retries, jitter to 5 s",
   },
   opossum: { defaults: (url) => opossum(url, {}) },
 };

@@ -1,4 +1,4 @@
-import type { BreakerName, LibraryName } from "./libraries.ts";
+import type { BreakerName, LibraryName } from "./library-names.ts";
 
 /** How the service of one run behaves. */
 export type Service =

@@ -1,6 +1,6 @@
 import { atMost, between, type Findings, type Lab } from "../experiment.ts";
 import { STORM_SERVER } from "../retries/storm.ts";
-import { LIBRARIES, type LibraryName } from "./libraries.ts";
+import { LIBRARY_NAMES, type LibraryName } from "./library-names.ts";
 import type { Service, Settings } from "./peer-messages.ts";
 import { inParallel, type PeerRun, runPeers } from "./peer-process.ts";
 
@@ -77,11 +77,11 @@ function allHerds(): Herd[] {
 }
 
 function libraries(): LibraryName[] {
-  return Object.keys(LIBRARIES) as LibraryName[];
+  return Object.keys(LIBRARY_NAMES) as LibraryName[];
 }
 
 function settingsOf(library: LibraryName): Settings[] {
-  return LIBRARIES[library].best === undefined ? ["defaults"] : ["defaults", "best"];
+  return LIBRARY_NAMES[library] === undefined ? ["defaults"] : ["defaults", "best"];
 }
 
 function runHerd({ library, settings, service, callers }: Herd): Promise<PeerRun> {
@@ -108,7 +108,7 @@ function table(runs: ReadonlyMap<Herd, PeerRun>): Findings["tables"][number] {
   };
   const rows = libraries().flatMap((library) =>
     settingsOf(library).map((settings) => {
-      const name = settings === "best" ? `${library}, ${LIBRARIES[library].bestIs}` : library;
+      const name = settings === "best" ? `${library}, ${LIBRARY_NAMES[library]}` : library;
       return [name, ...TOLD.map((service) => cell(library, settings, service))];
     }),
   );
@@ -124,7 +124,7 @@ function manyTable(runs: ReadonlyMap<Herd, PeerRun>): Findings["tables"][number]
   return {
     caption: `${MANY.toLocaleString("en-US")} callers at once over real sockets (ideal ${idealMs(MANY) / 1000} s): served / requests / last served after s`,
     columns: ["client", "our admission"],
-    rows: many.map(([{ library }, run]) => [`${library}, ${LIBRARIES[library].bestIs}`, figures(run)]),
+    rows: many.map(([{ library }, run]) => [`${library}, ${LIBRARY_NAMES[library]}`, figures(run)]),
   };
 }
 

@@ -2,7 +2,7 @@ import { requireObject, requireWhole } from "spillway/kit";
 import { type CallerContext, callerContext, readDeadlineMs } from "./caller-context.ts";
 import type { ClientCounters } from "./client-counters.ts";
 import type { CallOptions } from "./client-options.ts";
-import { type ClientSettings, deadlineOf } from "./client-settings.ts";
+import { type ClientSettings, deadlineOf, requireBoolean } from "./client-settings.ts";
 import type { FetchInit, FetchInput } from "./fetch-types.ts";
 import type { Origin } from "./origin.ts";
 import type { QuotaGate } from "./quota-gate.ts";
@@ -51,6 +51,7 @@ export class CallSetting implements CallTraits {
     this.limit = options.limit === undefined ? settings.retry.limit : requireWhole(options.limit, "limit", 0, 100);
     const ownMs = options.deadline === undefined ? settings.deadlineMs : deadlineOf(options.deadline);
     this.deadlineMs = Math.min(ownMs, this.#inheritedMs());
+    requireBoolean(options.idempotent, "idempotent");
     this.idempotent = options.idempotent ?? (settings.retry.methods.has(request.method) || request.hasIdempotencyKey);
     this.replayable = request.replayable;
     const { attemptHeader } = settings;

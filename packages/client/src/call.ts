@@ -1,3 +1,4 @@
+import { invalidOption } from "spillway/kit";
 import { type AskedWait, readAskedWait, spreadMs } from "./asked-wait.ts";
 import type { CallSetting } from "./call-setting.ts";
 import type { Ticket } from "./circuit-breaker.ts";
@@ -5,6 +6,7 @@ import { passGates, type Refusal } from "./gates.ts";
 import type { Attempt, Outcome, StopReason } from "./outcome.ts";
 import { readQuotas } from "./quota-state.ts";
 import { decideRetry, type RetryDecision, type Verdict } from "./retry-decision.ts";
+import { isThenable } from "./safe-callback.ts";
 import { type AttemptResult, letGo, sendAttempt } from "./send-attempt.ts";
 import { errorCodeOf, healthOf, isUnsent, verdictOfAnswer, verdictOfError } from "./verdict.ts";
 import { waitFor } from "./wait.ts";
@@ -155,18 +157,21 @@ export class Call {
   #askCaller(result: Ended): boolean | undefined {
     const { settings, request } = this.#call;
     if (result.kind === "answer" && result.response.status < 400) return undefined;
-    return settings.retry.shouldRetry?.({
+    const said: unknown = settings.retry.shouldRetry?.({
       attempt: this.#attempts.length,
       response: result.kind === "answer" ? result.response : undefined,
       error: result.kind === "error" ? result.error : undefined,
       url: request.url,
       method: request.method,
     });
+    if (said === undefined || typeof said === "boolean") return said;
+    if (isThenable(said)) said.then(undefined, () => undefined);
+    throw invalidOption("retry.shouldRetry", "a function that gives true, false or undefined, at once", said);
   }
 
   #verdict(result: Ended): Verdict {
     const { statusCodes, errorCodes } = this.#call.settings.retry;
-    if (result.kind === "error") return verdictOfError(errorCodeOf(result.error), errorCodes);
+    if (result.kind === "error") return verdictOfError(result.error, this.#call.request.url, errorCodes);
     return verdictOfAnswer(result.response.status, result.response.headers, result.body, statusCodes);
   }
 

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Clock, systemClock } from "spillway";
+import { invalidOption } from "spillway/kit";
 
 /** Headers as a server gets them: Node's, Fastify's, or the platform's. */
 export type IncomingHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -27,6 +28,7 @@ const contexts = new AsyncLocalStorage<CallerContext>();
  * than that request has left, and leaves retrying to its caller when that one says that it retries. So a call through several
  * services is repeated by one of them. In Fastify: `app.addHook("onRequest", (request, _reply, done) =>
  * onBehalfOf(request.headers, done))`. A caller can only shorten what is done for it, so the headers need no trust.
+ * @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION` for headers that are none.
  */
 export function onBehalfOf<T>(headers: IncomingHeaders, run: () => T, options: OnBehalfOfOptions = {}): T {
   const {
@@ -34,13 +36,20 @@ export function onBehalfOf<T>(headers: IncomingHeaders, run: () => T, options: O
     attemptHeader = "x-request-attempt",
     clock = systemClock,
   } = options;
+  if (typeof headers !== "object" || headers === null)
+    throw invalidOption("headers", "the headers of the incoming request", headers);
   const leftMs = readDeadlineMs(firstValue(headers, deadlineHeader));
   const context: CallerContext = {
     deadlineAtMs: leftMs === undefined ? undefined : clock.monotonicMs() + leftMs,
-    attempt: firstValue(headers, attemptHeader),
+    attempt: attemptOf(firstValue(headers, attemptHeader)),
     clock,
   };
   return contexts.run(context, run);
+}
+
+/** A number to send on; whatever else was sent there says as well that the caller repeats the request. */
+function attemptOf(value: string | undefined): string | undefined {
+  return value === undefined || /^[0-9]{1,9}$/.test(value) ? value : "1";
 }
 
 /** What the present call inherits. */

@@ -37,9 +37,9 @@ export interface ClientOptions {
   readonly maxOrigins?: number;
   /** Calls that may wait before their first attempt at one time; more are refused. Defaults to 1,000. */
   readonly maxWaiting?: number;
-  /** Is told of each retry before its wait. Must not throw. */
+  /** Is told of each retry before its wait. What it throws is warned about once. */
   readonly onRetry?: (event: RetryEvent) => void;
-  /** Is told when the breaker of an origin changes. Must not throw. */
+  /** Is told when the breaker of an origin changes. What it throws is warned about once. */
   readonly onStateChange?: (change: BreakerChange) => void;
   /** Where time is read. Defaults to the system's. */
   readonly clock?: Clock;

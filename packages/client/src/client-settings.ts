@@ -6,6 +6,7 @@ import type { BreakerSettings } from "./circuit-breaker.ts";
 import type { BreakerOptions, ClientOptions, HeaderOptions, RetryOptions, ThrottleOptions } from "./client-options.ts";
 import type { Fetch } from "./fetch-types.ts";
 import type { DecisionSettings } from "./retry-decision.ts";
+import { safeListener, safeRandom } from "./safe-callback.ts";
 
 /** The options of retrying, checked and completed. */
 export interface RetrySettings extends DecisionSettings {
@@ -104,10 +105,10 @@ export function resolveClientOptions(options: ClientOptions): ClientSettings {
     attemptHeader: headerName(headers, "attempt", "x-request-attempt"),
     maxOrigins: requireWhole(options.maxOrigins ?? 1000, "maxOrigins", 1, 1_000_000),
     maxWaiting: requireWhole(options.maxWaiting ?? 1000, "maxWaiting", 0, 1_000_000),
-    onRetry: options.onRetry,
-    onStateChange: options.onStateChange,
+    onRetry: safeListener("onRetry", options.onRetry),
+    onStateChange: safeListener("onStateChange", options.onStateChange),
     clock,
-    random: options.random ?? Math.random,
+    random: safeRandom(options.random ?? Math.random),
   });
 }
 
@@ -223,6 +224,7 @@ function requireFunction(value: unknown, option: string): void {
   if (value !== undefined && typeof value !== "function") throw invalidOption(option, "a function", value);
 }
 
-function requireBoolean(value: unknown, option: string): void {
+/** @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION`. */
+export function requireBoolean(value: unknown, option: string): void {
   if (value !== undefined && typeof value !== "boolean") throw invalidOption(option, "true or false", value);
 }

@@ -1,3 +1,4 @@
+import { invalidOption } from "spillway/kit";
 import { Call } from "./call.ts";
 import { CallSetting, type SharedState } from "./call-setting.ts";
 import { ClientCounters } from "./client-counters.ts";
@@ -80,13 +81,18 @@ class ClientParts {
     const account =
       url === undefined || scope === undefined
         ? [name, ...CREDENTIALS.map((header) => request.headers.get(header) ?? "")].join("\n")
-        : String(scope({ url, method: request.method, headers: request.headers }));
+        : requireText(scope({ url, method: request.method, headers: request.headers }));
     return {
       origin: this.#origins.obtain(name, () => new Origin(name, this.#settings)),
       gate: this.#gates.obtain(account, () => new QuotaGate(retry.maxRetryAfterMs)),
       counters: this.#counters,
     };
   }
+}
+
+function requireText(scope: unknown): string {
+  if (typeof scope !== "string") throw invalidOption("scope", "a function that gives text, at once", scope);
+  return scope;
 }
 
 function parsed(url: string): URL | undefined {

@@ -48,10 +48,11 @@ export class Origin {
       this.breaker === undefined
         ? { generation: 0, startedMs: nowMs }
         : this.breaker.start(nowMs, this.latency.ms, this.#settings.random());
+    if (ticket !== undefined) {
+      this.inFlight++;
+      this.throttle?.start(nowMs);
+    }
     this.#tell(before);
-    if (ticket === undefined) return undefined;
-    this.inFlight++;
-    this.throttle?.start(nowMs);
     return ticket;
   }
 

@@ -53,6 +53,8 @@ describe("an answer", () => {
   });
 });
 
+const TARGET = "https://pay.test/charge";
+
 describe("an error", () => {
   it.each([
     ["ECONNREFUSED", true],
@@ -62,12 +64,32 @@ describe("an error", () => {
     ["UND_ERR_SOCKET", false],
     ["ERR_SPILLWAY_CALL_TIMEOUT", false],
   ])("%s is worth another attempt; certainly not seen by anyone: %s", (code, unsent) => {
-    expect(verdictOfError(code, errorCodes)).toEqual({ kind: "transient", unsent });
+    expect(verdictOfError({ code }, TARGET, errorCodes)).toEqual({ kind: "transient", unsent });
   });
 
   it.each(["CERT_HAS_EXPIRED", "ERR_INVALID_URL", undefined])("%s is handed on", (code) => {
-    expect(verdictOfError(code, errorCodes)).toEqual({ kind: "hopeless", reason: "not-transient" });
+    expect(verdictOfError({ code }, TARGET, errorCodes)).toEqual({ kind: "hopeless", reason: "not-transient" });
   });
+
+  it.each([
+    [TARGET, { code: "ENOTFOUND", hostname: "pay.test" }, true],
+    [TARGET, { code: "ENOTFOUND", hostname: "other.test" }, false],
+    [TARGET, { code: "ECONNREFUSED", address: "203.0.113.7", port: 443 }, true],
+    [TARGET, { code: "ECONNREFUSED", address: "203.0.113.7", port: 8443 }, false],
+    ["http://127.0.0.1:8080/", { code: "ECONNREFUSED", address: "127.0.0.1", port: 8080 }, true],
+    ["http://127.0.0.1:8080/", { code: "ECONNREFUSED", address: "127.0.0.2", port: 8080 }, false],
+    ["http://127.0.0.1/", { code: "ECONNREFUSED", address: "127.0.0.1", port: 80 }, true],
+    ["http://[::1]:8080/", { code: "ECONNREFUSED", address: "::1", port: 8080 }, true],
+    ["/relative", { code: "ECONNREFUSED", address: "::1", port: 8080 }, true],
+  ])(
+    "of connecting, after a call of %s, says %j: not seen by anyone: %s, for it can be about where a redirect led",
+    (url, cause, unsent) => {
+      const error = new TypeError("fetch failed", { cause });
+      expect(verdictOfError(error, url, errorCodes)).toEqual({ kind: "transient", unsent });
+      const several = new TypeError("fetch failed", { cause: { code: cause.code, errors: [cause] } });
+      expect(verdictOfError(several, url, errorCodes)).toEqual({ kind: "transient", unsent });
+    },
+  );
 
   it("has the code of its cause, or of the first of several addresses", () => {
     const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });

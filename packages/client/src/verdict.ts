@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { Verdict } from "./retry-decision.ts";
 
 /** What an answer's status says of the one that sent it. */
@@ -41,6 +42,7 @@ const SPENT = new Set([
 /** Of answers that say that the request can never be served. */
 const NEVER = new Set(["SPILLWAY_NEVER"]);
 
+const MOST_CAUSES = 5;
 const SHOULD_RETRY = ["x-should-retry", "stripe-should-retry"];
 
 /** @param body the JSON of the answer, where it was read. */
@@ -64,20 +66,47 @@ export function isUnsent(code: string | undefined): boolean {
   return code !== undefined && UNSENT.has(code);
 }
 
-/** @param code as `errorCodeOf` gives it. */
-export function verdictOfError(code: string | undefined, errorCodes: ReadonlySet<string>): Verdict {
+/** @param url what was called. */
+export function verdictOfError(error: unknown, url: string, errorCodes: ReadonlySet<string>): Verdict {
+  const code = errorCodeOf(error);
   if (code === undefined || !errorCodes.has(code)) return { kind: "hopeless", reason: "not-transient" };
-  return { kind: "transient", unsent: isUnsent(code) };
+  return { kind: "transient", unsent: isUnsent(code) && !isAboutAnother(error, url) };
 }
 
 /** The code of an error as fetch throws it: its own, its cause's, or the first among those of all addresses tried. */
 export function errorCodeOf(error: unknown): string | undefined {
-  for (let depth = 0, one: unknown = error; depth < 5 && typeof one === "object" && one !== null; depth++) {
-    const { code, cause, errors } = one as { code?: unknown; cause?: unknown; errors?: unknown };
-    if (typeof code === "string") return code;
+  const code = chainOf(error)
+    .map((one) => memberOf(one, "code"))
+    .find((one) => typeof one === "string");
+  return code as string | undefined;
+}
+
+/**
+ * Whether an error of connecting tells that it is about another place than the one that was called: `fetch` follows redirects
+ * by itself, and then the place that was called has seen the request.
+ */
+function isAboutAnother(error: unknown, url: string): boolean {
+  const target = URL.canParse(url) ? new URL(url) : undefined;
+  if (target === undefined) return false;
+  const host = target.hostname.replace(/^\[|\]$/g, "");
+  const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
+  const told = (name: string): unknown =>
+    chainOf(error)
+      .map((one) => memberOf(one, name))
+      .find((one) => one !== undefined);
+  const differs = (name: string, from: unknown): boolean => told(name) !== undefined && told(name) !== from;
+  return differs("hostname", host) || differs("port", port) || (isIP(host) !== 0 && differs("address", host));
+}
+
+/** An error, its causes, and the first of several under each. */
+function chainOf(error: unknown): object[] {
+  const chain: object[] = [];
+  for (let one = error; chain.length < MOST_CAUSES && typeof one === "object" && one !== null; ) {
+    chain.push(one);
+    const { cause, errors } = one as { cause?: unknown; errors?: unknown };
     one = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
   }
-  return undefined;
+  return chain;
 }
 
 /** Every `code`, `type` and `error_code` of a body: its own, of its `error`, and of that one's `details`. */

@@ -1,0 +1,34 @@
+type Listener<Event> = (event: Event) => void;
+
+/** A listener whose faults, thrown or of its promise, are warned about once and reach no call. */
+export function safeListener<Event>(name: string, listener: Listener<Event> | undefined): Listener<Event> | undefined {
+  if (listener === undefined) return undefined;
+  let warned = false;
+  const warn = (how: string, error: unknown): void => {
+    if (!warned) process.emitWarning(`${name} ${how}: ${String(error)}`, "SpillwayWarning");
+    warned = true;
+  };
+  return (event) => {
+    try {
+      const told: unknown = listener(event);
+      if (isThenable(told)) told.then(undefined, (error: unknown) => warn("rejected", error));
+    } catch (error) {
+      warn("threw", error);
+    }
+  };
+}
+
+/** Numbers from 0 up to 1, whatever `random` gives: a wait that is no number would be none. */
+export function safeRandom(random: () => number): () => number {
+  return () => {
+    const chance = random();
+    return chance >= 0 && chance < 1 ? chance : chance >= 1 ? ALMOST_ONE : 0;
+  };
+}
+
+const ALMOST_ONE = 1 - Number.EPSILON / 2;
+
+/** Whether a function that should have answered at once has returned a promise, of whatever library. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}
