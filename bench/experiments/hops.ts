@@ -1,6 +1,7 @@
 // Services that call services, each with retries of its own: how often is the one at the bottom called for one user?
 import type { ClientOptions } from "@spillway/client";
-import { atMost, between, type Experiment, type Findings, type Lab, type LabPlot } from "./experiment.ts";
+import { seededRandom } from "../simulator/random.ts";
+import { atLeast, atMost, between, type Experiment, type Findings, type Lab, type LabPlot } from "./experiment.ts";
 import { joined } from "./joined.ts";
 import { stackOverSockets } from "./peers/stack-over-sockets.ts";
 import { type HopsOptions, type HopsResult, runHops } from "./retries/hops.ts";
@@ -27,6 +28,8 @@ const STACKS: readonly Stack[] = [
   { name: "and a budget of a tenth", options: { client: { throttle: false }, inherits: true, users: 1000 } },
   { name: "as it is", options: { client: {}, inherits: true, users: 1000 } },
 ];
+/** The share of requests that a bottom fails which is not dead. */
+const FLAKY = 0.05;
 const SEED_CALLS = ["4", "16", "64", "256 (4 to the 4th)"];
 
 /** The real clients of all services on one virtual clock. */
@@ -38,10 +41,14 @@ export async function hopsInVirtualTime(_lab: Lab): Promise<Findings> {
       row.push((await runHops({ ...options, hops: depth, everyMs: 10, fails: () => true })).callsPerUser);
     calls.push(row);
   }
+  const flaky: HopsResult[] = [];
+  const random = seededRandom(1);
+  for (const { options } of STACKS)
+    flaky.push(await runHops({ ...options, users: 1000, hops: 3, everyMs: 10, fails: () => random() < FLAKY }));
   const late = await lateWork();
   const at = (stack: number, depth: number): number => calls[stack]?.[depth - 1] as number;
   return {
-    tables: [callsTable(calls), lateTable(late)],
+    tables: [callsTable(calls), flakyTable(flaky), lateTable(late)],
     plots: [plotOf(calls)],
     marks: [
       ...[1, 2, 3].map((depth) =>
@@ -49,10 +56,27 @@ export async function hopsInVirtualTime(_lab: Lab): Promise<Findings> {
       ),
       atMost("calls at the bottom of 3 hops, as it is", at(3, 3), 1.1),
       atMost("with the budget alone, its reserve of ten aside", at(2, 3) - 10 / 1000, 1.1),
+      atLeast(
+        "users served of a bottom that fails one in twenty, as it is, in percent",
+        100 * (flaky[3]?.served ?? 0),
+        99,
+      ),
+      atMost("calls at the bottom per user then", flaky[3]?.callsPerUser ?? 0, 1.1),
       atMost("calls that reach the bottom after the user's deadline", late.inherited.lateAtBottom, 0),
       between("of 20 when nobody tells the next", late.alone.lateAtBottom, 20, 20),
     ],
     summary: `Three layers with three retries each make ${at(0, 3)} calls at the bottom of one user's; as it is they make ${at(3, 3).toFixed(2)}.`,
+  };
+}
+
+function flakyTable(results: readonly HopsResult[]): Findings["tables"][number] {
+  return {
+    caption: "1,000 users of 3 layers above a bottom that fails one request in twenty. Virtual time",
+    columns: ["clients of the layers", "calls at the bottom per user", "served"],
+    rows: STACKS.map(({ name }, index) => {
+      const { callsPerUser, served } = results[index] as HopsResult;
+      return [name, callsPerUser, `${(100 * served).toFixed(1)} %`];
+    }),
   };
 }
 

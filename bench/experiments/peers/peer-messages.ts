@@ -20,7 +20,7 @@ export type ServerAsk =
   | { readonly ask: "listen"; readonly service: Service; readonly hang?: HangTimes }
   /** From now on it behaves, and counts; before, it serves everything at once. */
   | { readonly ask: "begin" }
-  | { readonly ask: "counts" };
+  | { readonly ask: "counts" /** How many requests make the herd. */; readonly callers: number };
 
 export interface ServerReply {
   readonly port?: number;
@@ -28,6 +28,8 @@ export interface ServerReply {
   readonly requests?: number;
   /** What serving one took on average: on a busy machine timers are late, and the service is slower than it should be. */
   readonly serviceMs?: number;
+  /** Over how long the requests of the herd came in. */
+  readonly spreadMs?: number;
   readonly error?: string;
 }
 

@@ -10,6 +10,8 @@ export interface PeerRun extends ClientReply {
   readonly requests: number;
   /** What serving one took on average. */
   readonly serviceMs: number;
+  /** Over how long a herd came in; no herd, when that is long. */
+  readonly spreadMs: number;
 }
 
 /**
@@ -32,8 +34,9 @@ export async function runPeers(
     await exchange<ServerReply>(server, { ask: "begin" }, ANSWER_WITHIN_MS);
     const result = await exchange<ClientReply>(client, ask, withinMs);
     if (result.error !== undefined) throw new Error(result.error);
-    const { requests = 0, serviceMs = 0 } = await exchange<ServerReply>(server, { ask: "counts" }, ANSWER_WITHIN_MS);
-    return { ...result, requests, serviceMs };
+    const counts = { ask: "counts", callers: ask.ask === "herd" ? ask.callers : 0 } as const;
+    const { requests = 0, serviceMs = 0, spreadMs = 0 } = await exchange<ServerReply>(server, counts, ANSWER_WITHIN_MS);
+    return { ...result, requests, serviceMs, spreadMs };
   } finally {
     await Promise.all([end(server), end(client)]);
   }

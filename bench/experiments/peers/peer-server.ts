@@ -30,7 +30,7 @@ const COMPLETION = JSON.stringify({
 const BACKLOG = 4096;
 const KEEP_ALIVE_MS = 60_000;
 let begun = false;
-let requests = 0;
+const arrivalsMs: number[] = [];
 const work = { count: 0, ms: 0 };
 
 function serve(url: string, response: ServerResponse): void {
@@ -97,11 +97,20 @@ async function listen(service: Service, hang: HangTimes | undefined): Promise<nu
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     request.resume();
     if (!begun) return serve(request.url ?? "/", response);
-    requests++;
+    arrivalsMs.push(performance.now());
     answer(request, response);
   });
   await once(server.listen({ port: 0, host: "127.0.0.1", backlog: BACKLOG }), "listening");
   return (server.address() as AddressInfo).port;
+}
+
+function counts(callers: number): ServerReply {
+  const last = arrivalsMs[Math.min(callers, arrivalsMs.length) - 1] ?? 0;
+  return {
+    requests: arrivalsMs.length,
+    serviceMs: work.ms / Math.max(1, work.count),
+    spreadMs: last - (arrivalsMs[0] ?? 0),
+  };
 }
 
 function reply(message: ServerReply): void {
@@ -110,7 +119,7 @@ function reply(message: ServerReply): void {
 
 process.on("message", (request: ServerAsk) => {
   if (request.ask === "begin") begun = true;
-  if (request.ask !== "listen") return reply({ requests, serviceMs: work.ms / Math.max(1, work.count) });
+  if (request.ask !== "listen") return reply(request.ask === "counts" ? counts(request.callers) : {});
   listen(request.service, request.hang).then(
     (port) => reply({ port }),
     (error: unknown) => reply({ error: String(error) }),

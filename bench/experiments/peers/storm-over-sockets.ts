@@ -8,7 +8,12 @@ const CALLERS = 400;
 const MANY = 2000;
 const WITHIN_MS = 180_000;
 /** At one time, once ours have run alone: herds are short, the rest is waiting. */
-const AT_ONCE = 3;
+const AT_ONCE = 2;
+/** Over how long 400 callers may come in, and how slow the service may be, on a machine that has time for them. */
+const HERD_WITHIN_MS = 250;
+const SLOWEST = 1.08;
+/** Herds that did not come as one are sent again, so often at most in all. */
+const MOST_REPEATS = 12;
 const OURS: LibraryName = "@spillway/client";
 const TOLD: readonly Service[] = ["herd-none", "herd-second", "herd-slots"];
 
@@ -25,9 +30,17 @@ export async function stormOverSockets({ quick, say }: Lab): Promise<Findings> {
   const ours = herds.filter(({ library }) => library === OURS);
   const theirs = herds.filter(({ library }) => library !== OURS);
   const runs = new Map<Herd, PeerRun>();
+  let repeats = 0;
   const keep = async (herd: Herd): Promise<void> => {
     say(`  ${herd.library} (${herd.settings}), ${herd.callers} callers, ${herd.service}`);
-    runs.set(herd, await runHerd(herd));
+    let best = await runHerd(herd);
+    for (let tries = 1; isDisturbed(herd, best) && tries < 3 && repeats < MOST_REPEATS; tries++) {
+      repeats++;
+      say("    once more: it did not come in as one herd, since the machine was busy");
+      const again = await runHerd(herd);
+      if (disturbance(herd, again) < disturbance(herd, best)) best = again;
+    }
+    runs.set(herd, best);
   };
   for (const herd of ours) await keep(herd);
   await inParallel(AT_ONCE, theirs, keep);
@@ -35,7 +48,9 @@ export async function stormOverSockets({ quick, say }: Lab): Promise<Findings> {
   const failed = slotted.map(([, { failedMs }]) => failedMs.length);
   const perCaller = slotted.map(([{ callers }, { requests }]) => requests / callers);
   const late = slotted.map(([{ callers }, run]) => overMeasured(callers, run));
-  const others = [...runs].filter(([{ library, settings }]) => library !== OURS && settings === "defaults");
+  const others = [...runs].filter(
+    ([one, run]) => one.library !== OURS && one.settings === "defaults" && !isDisturbed(one, run),
+  );
   const most = Math.max(...others.map(([, { servedMs }]) => servedMs.length));
   const least = Math.min(...others.map(([, { servedMs }]) => servedMs.length));
   return {
@@ -88,6 +103,16 @@ function runHerd({ library, settings, service, callers }: Herd): Promise<PeerRun
   return runPeers({ ask: "listen", service }, (url) => ({ ask: "herd", library, settings, url, callers }), WITHIN_MS);
 }
 
+/** 1 is as much as a herd may be disturbed. */
+function disturbance({ callers }: Herd, { spreadMs, serviceMs }: PeerRun): number {
+  const herdWithinMs = (HERD_WITHIN_MS * callers) / CALLERS;
+  return Math.max(spreadMs / herdWithinMs, serviceMs / STORM_SERVER.serviceMs / SLOWEST);
+}
+
+function isDisturbed(herd: Herd, run: PeerRun): boolean {
+  return disturbance(herd, run) > 1;
+}
+
 /** How long the service was at it, beside the least it needs for so many when each takes as long as it did. */
 function overMeasured(callers: number, { servedMs, serviceMs }: PeerRun): number {
   const tookMs = (servedMs.at(-1) ?? 0) - (servedMs[0] ?? 0) + serviceMs;
@@ -104,7 +129,7 @@ function table(runs: ReadonlyMap<Herd, PeerRun>): Findings["tables"][number] {
       ([one]) =>
         one.library === library && one.settings === settings && one.service === service && one.callers === CALLERS,
     );
-    return run === undefined ? "" : figures(run[1]);
+    return run === undefined ? "" : figures(...run);
   };
   const rows = libraries().flatMap((library) =>
     settingsOf(library).map((settings) => {
@@ -113,7 +138,7 @@ function table(runs: ReadonlyMap<Herd, PeerRun>): Findings["tables"][number] {
     }),
   );
   return {
-    caption: `${CALLERS} callers at once over real sockets (80 a second, 24 go in, ideal ${idealMs(CALLERS) / 1000} s): served / requests / last served after s; each at its defaults and at its best, by what the refused are told`,
+    caption: `${CALLERS} callers at once over real sockets (80 a second, 24 go in, ideal ${idealMs(CALLERS) / 1000} s): served / requests / last served after s; each at its defaults and at its best, by what the refused are told. ~: no herd or a slow service, since the machine was busy`,
     columns: ["client", "nothing", "Retry-After: 1", "our admission"],
     rows: rows.filter((row) => row.slice(1).some((text) => text !== "")),
   };
@@ -124,10 +149,12 @@ function manyTable(runs: ReadonlyMap<Herd, PeerRun>): Findings["tables"][number]
   return {
     caption: `${MANY.toLocaleString("en-US")} callers at once over real sockets (ideal ${idealMs(MANY) / 1000} s): served / requests / last served after s`,
     columns: ["client", "our admission"],
-    rows: many.map(([{ library }, run]) => [`${library}, ${LIBRARY_NAMES[library]}`, figures(run)]),
+    rows: many.map(([one, run]) => [`${one.library}, ${LIBRARY_NAMES[one.library]}`, figures(one, run)]),
   };
 }
 
-function figures({ servedMs, requests }: PeerRun): string {
-  return `${servedMs.length} / ${requests} / ${((servedMs.at(-1) ?? 0) / 1000).toFixed(1)}`;
+function figures(herd: Herd, run: PeerRun): string {
+  const { servedMs, requests } = run;
+  const disturbed = isDisturbed(herd, run) ? "~ " : "";
+  return `${disturbed}${servedMs.length} / ${requests} / ${((servedMs.at(-1) ?? 0) / 1000).toFixed(1)}`;
 }

@@ -26,6 +26,8 @@ const NETWORK_MS = 1;
 export interface HopsResult {
   readonly callsAtBottom: number;
   readonly callsPerUser: number;
+  /** Of the users, from 0 to 1. */
+  readonly served: number;
   /** Requests that reached the bottom after the user's deadline and the time on the way. */
   readonly lateAtBottom: number;
 }
@@ -36,7 +38,7 @@ export async function runHops(options: HopsOptions): Promise<HopsResult> {
   const loop = new VirtualLoop(CLIENT_HOPS * hops);
   const clock = virtualClock(loop, 0);
   const random = seededRandom(1);
-  let [callsAtBottom, lateAtBottom] = [0, 0];
+  let [callsAtBottom, lateAtBottom, served] = [0, 0, 0];
   let next: Handler = async () => {
     if (loop.nowMs % everyMs > userDeadlineMs + hops * NETWORK_MS) lateAtBottom++;
     return new Response(null, { status: fails(callsAtBottom++) ? 503 : 200 });
@@ -57,8 +59,12 @@ export async function runHops(options: HopsOptions): Promise<HopsResult> {
 
   const user = createClient({ ...client, fetch: virtualFetch(loop, NETWORK_MS, next), clock, random });
   const calls: Promise<unknown>[] = [];
-  for (let call = 0; call < users; call++) loop.at(call * everyMs, () => calls.push(user.request("http://top.test/")));
+  const asked = async (): Promise<void> => {
+    const outcome = await user.request("http://top.test/");
+    if (outcome.kind === "answered" && outcome.response.ok) served++;
+  };
+  for (let call = 0; call < users; call++) loop.at(call * everyMs, () => calls.push(asked()));
   await loop.runUntil(users * everyMs + 100_000);
   await Promise.all(calls);
-  return { callsAtBottom, callsPerUser: callsAtBottom / users, lateAtBottom };
+  return { callsAtBottom, callsPerUser: callsAtBottom / users, served: served / users, lateAtBottom };
 }
