@@ -187,7 +187,7 @@ describe("a service that hangs, called 100 times a second", () => {
 });
 
 describe("our own servers", () => {
-  it("are asked once for what can never fit, as Fastify or as middleware (C06)", async () => {
+  it("are asked once for what can never fit, as Fastify or as middleware (C06 e)", async () => {
     const small = createRateLimiter({ policies: { name: "small", limit: 10, period: "1s" } });
     const guard = rateLimitMiddleware({ limiter: small, cost: 11 });
     const server = await serve((request, response) => guard(request, response, () => response.end("never")));

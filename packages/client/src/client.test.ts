@@ -144,7 +144,7 @@ describe("what may be sent again (C20)", () => {
     expect([seen.length, outcomeOf(response)?.stopped, await response.text()]).toEqual([1, "quota-spent", body]);
   });
 
-  it("is nothing when the cost can never fit (C06)", async () => {
+  it("is nothing when the cost can never fit (C06 e)", async () => {
     const headers = { "content-type": "application/json; charset=utf-8" };
     const { request, finish, seen } = bench([{ status: 429, headers, body: '{"code":"SPILLWAY_NEVER"}' }]);
     expect([(await finish(request())).stopped, seen.length]).toEqual(["told-not-to", 1]);

@@ -17,6 +17,7 @@ export type Passage =
 
 /** A wait can be followed by another; after so many the call is refused. */
 const MOST_NAPS = 100;
+const LEAST_NAP_MS = 1000;
 
 /**
  * Brings a call to where its next attempt may be sent: past the pause and the pacing of its scope, which can take time, and
@@ -53,7 +54,7 @@ async function sitOut(
   noteWait: (ms: number) => void,
 ): Promise<Extract<Passage, { kind: "refused" }> | undefined> {
   const { origin, gate, counters } = call.shared;
-  const { clock, random, maxWaiting } = call.settings;
+  const { clock, random, maxWaiting, retry } = call.settings;
   for (let naps = 0; ; ) {
     const nowMs = clock.monotonicMs();
     const own = gate.slot(waiter, nowMs);
@@ -63,7 +64,12 @@ async function sitOut(
     const remainingMs = call.remainingMs();
     if (heldMs >= remainingMs || naps >= MOST_NAPS) return paused(call, heldMs, "for longer than the call has time");
     if (counters.waiting >= maxWaiting) return paused(call, heldMs, `and ${counters.waiting} calls wait already`);
-    const waitMs = Math.min(heldMs + random() * slot.spreadMs, remainingMs);
+    // Not longer than what it waits for is remembered: that can be forgotten before it is over.
+    const waitMs = Math.min(
+      heldMs + random() * slot.spreadMs,
+      remainingMs,
+      Math.max(LEAST_NAP_MS, retry.maxRetryAfterMs),
+    );
     waiter.toldMs = slot.atMs;
     counters.waiting++;
     try {

@@ -3,7 +3,6 @@ import { onBehalfOf } from "./caller-context.ts";
 import { createClient } from "./client.ts";
 import type { ClientOptions } from "./client-options.ts";
 import { outcomeOf } from "./outcome.ts";
-import { QuotaGate } from "./quota-gate.ts";
 import { bench, settle, URL_OF_TESTS } from "./test-support.ts";
 
 const failing = [{ status: 503 }];
@@ -187,24 +186,90 @@ describe("a 429 whose JSON does not end", () => {
 });
 
 describe("a policy of one request in a year", () => {
-  it("holds nobody back for longer than the longest wait, since it is forgotten first", () => {
-    const gate = new QuotaGate(60_000);
-    const place = gate.sent(gate.join());
-    gate.settled(place, [{ policy: "a", remaining: 0, resetMs: 1e11, limit: 1, windowMs: 31_536_000_000 }], 0);
-    gate.join();
-    const second = gate.join();
-    expect(gate.slot(second, 0).atMs).toBe(60_000);
-    expect(gate.slot(second, 60_000).atMs).toBe(120_000);
-    expect(gate.slot(second, 120_000).atMs).toBe(120_000);
+  it("holds a call without a deadline back for two minutes at most, also behind one that hangs", async () => {
+    const headers = { "ratelimit-policy": '"a";q=1;w=31536000', ratelimit: '"a";r=0;t=31536000' };
+    const rig = bench([{ headers }, { takesMs: 1e9 }], { deadline: false });
+    await rig.finish(rig.request());
+    const [hangs, waits] = [new AbortController(), new AbortController()];
+    const calls = [hangs, waits].map(({ signal }) => rig.request(URL_OF_TESTS, { signal }).catch(() => undefined));
+    await rig.pass(62_000, 500);
+    expect(rig.seen.length).toBe(2);
+    await rig.pass(62_000, 500);
+    expect(rig.seen.length).toBe(3);
+    hangs.abort();
+    waits.abort();
+    await Promise.all(calls);
+    expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it("lets a call go that has no deadline", async () => {
-    const headers = { "ratelimit-policy": '"a";q=1;w=31536000', ratelimit: '"a";r=0;t=31536000' };
-    const rig = bench([{ headers }, {}], { deadline: false });
+  it("refuses at once whoever has less time, and tells the wait in full", async () => {
+    const headers = { "ratelimit-policy": '"a";q=1;w=3600', ratelimit: '"a";r=0;t=3600' };
+    const rig = bench([{ headers }, {}], { maxWaiting: 10, retry: { maxRetryAfter: "1s" } });
     await rig.finish(rig.request());
-    const calls = [rig.request(), rig.request()];
-    for (const call of calls) expect((await rig.finish(call, 400_000)).kind).toBe("answered");
-    expect(rig.clock.pendingTimers).toBe(0);
+    const waiting = rig.request();
+    const behind = await rig.request();
+    expect([behind.kind, behind.stopped]).toEqual(["refused", "paused"]);
+    expect(behind.retryAfterMs).toBeGreaterThan(3_600_000);
+    expect((await rig.finish(waiting)).kind).toBe("answered");
+  });
+});
+
+describe("a breaker as its callers see it (C21)", () => {
+  const breaker = { openFor: "1s", minimumCalls: 5, probes: 1 } as const;
+  const options: ClientOptions = { ...bare, retry: 0, breaker, random: () => 0 };
+  const hundred = (rig: ReturnType<typeof bench>) => Promise.all(Array.from({ length: 100 }, () => rig.request()));
+
+  it("opens once for six calls that fail together, and one good call closes it a second later (C21 a)", async () => {
+    const states: string[] = [];
+    const onStateChange = ({ state }: { state: string }): void => void states.push(state);
+    const rig = bench(({ atMs }) => ({ status: atMs < 1000 ? 500 : 200 }), { ...options, onStateChange });
+    await rig.finish(Promise.all(Array.from({ length: 6 }, () => rig.request())));
+    await rig.pass(1200);
+    expect((await rig.finish(rig.request())).kind).toBe("answered");
+    expect(states).toEqual(["open", "half-open", "closed"]);
+  });
+
+  it("lets one of a hundred through to find out, ninety-nine fail at once, and all go when it did well (C21 b)", async () => {
+    const rig = bench(
+      ({ atMs }) => (atMs < 2000 ? { status: 500, takesMs: atMs < 500 ? 0 : 300 } : { takesMs: 300 }),
+      options,
+    );
+    for (let call = 0; call < 5; call++) await rig.finish(rig.request());
+    for (const [passMs, kept] of [
+      [1050, 6],
+      [1350, 7],
+    ] as const) {
+      await rig.pass(passMs);
+      const outcomes = await rig.finish(hundred(rig));
+      expect([rig.seen.length, outcomes.filter(({ kind }) => kind === "refused").length]).toEqual([kept, 99]);
+      expect(Math.max(...outcomes.filter(({ kind }) => kind === "refused").map(({ tookMs }) => tookMs))).toBe(0);
+    }
+    const all = await rig.finish(hundred(rig));
+    expect(all.every(({ kind }) => kind === "answered")).toBe(true);
+  });
+
+  it("is not stuck by a probe that never settles, nor by one whose caller goes away (C21 c)", async () => {
+    let number = 0;
+    const rig = bench(() => (++number <= 5 ? { status: 500 } : number <= 7 ? { takesMs: 1e9 } : {}), {
+      ...options,
+      deadline: false,
+    });
+    for (let call = 0; call < 5; call++) await rig.finish(rig.request());
+    await rig.pass(1050);
+    const stuck = new AbortController();
+    const first = rig.request(URL_OF_TESTS, { signal: stuck.signal }).catch(() => undefined);
+    await rig.pass(1050);
+    expect((await rig.request()).kind).toBe("refused");
+    await rig.pass(1050);
+    const leaves = new AbortController();
+    const second = rig.request(URL_OF_TESTS, { signal: leaves.signal }).catch(() => undefined);
+    await rig.pass(50);
+    leaves.abort();
+    await second;
+    expect((await rig.finish(rig.request())).kind).toBe("answered");
+    stuck.abort();
+    await first;
+    expect(rig.client.stats()).toMatchObject({ inFlight: 0, origins: [{ breaker: "closed" }] });
   });
 });
 

@@ -60,8 +60,7 @@ export class QuotaGate {
       if (nowMs >= quota.forgottenAtMs) this.#quotas.delete(policy);
       else slot = later(slot, slotBehind(ahead, quota, nowMs));
     }
-    // A policy of one in a year is not waited for: it will be forgotten first.
-    return slot.atMs - nowMs > this.#longestMs ? { ...slot, atMs: nowMs + this.#longestMs } : slot;
+    return slot;
   }
 
   /** A call in the line is not sent after all. */

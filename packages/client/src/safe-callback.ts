@@ -5,7 +5,7 @@ export function safeListener<Event>(name: string, listener: Listener<Event> | un
   if (listener === undefined) return undefined;
   let warned = false;
   const warn = (how: string, error: unknown): void => {
-    if (!warned) process.emitWarning(`${name} ${how}: ${String(error)}`, "SpillwayWarning");
+    if (!warned) globalThis.process?.emitWarning?.(`${name} ${how}: ${String(error)}`, "SpillwayWarning");
     warned = true;
   };
   return (event) => {

@@ -35,7 +35,7 @@ describe("an answer", () => {
     expect(answer(429, {}, body)).toEqual({ kind: "hopeless", reason: "quota-spent" });
   });
 
-  it("that says that the cost can never fit is not tried again (C06)", () => {
+  it("that says that the cost can never fit is not tried again (C06 e)", () => {
     const body = { statusCode: 429, code: "SPILLWAY_NEVER", error: "Too Many Requests" };
     expect(answer(429, {}, body)).toEqual({ kind: "hopeless", reason: "told-not-to" });
   });

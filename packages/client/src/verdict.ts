@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import type { Verdict } from "./retry-decision.ts";
 
 /** What an answer's status says of the one that sent it. */
@@ -43,6 +42,8 @@ const SPENT = new Set([
 const NEVER = new Set(["SPILLWAY_NEVER"]);
 
 const MOST_CAUSES = 5;
+/** As a URL has them: no name ends in a number, or has a colon. */
+const IP_ADDRESS = /^[0-9.]+$|:/;
 const SHOULD_RETRY = ["x-should-retry", "stripe-should-retry"];
 
 /** @param body the JSON of the answer, where it was read. */
@@ -95,7 +96,7 @@ function isAboutAnother(error: unknown, url: string): boolean {
       .map((one) => memberOf(one, name))
       .find((one) => one !== undefined);
   const differs = (name: string, from: unknown): boolean => told(name) !== undefined && told(name) !== from;
-  return differs("hostname", host) || differs("port", port) || (isIP(host) !== 0 && differs("address", host));
+  return differs("hostname", host) || differs("port", port) || (IP_ADDRESS.test(host) && differs("address", host));
 }
 
 /** An error, its causes, and the first of several under each. */
