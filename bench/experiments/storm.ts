@@ -35,12 +35,12 @@ const CASES: readonly Case[] = [
   },
   {
     told: "nothing",
-    client: "full jitter alone",
+    client: "full jitter",
     run: { server: STORM_SERVER, client: JITTER },
     seed: "about 2,370 in 7.2 to 7.5 s",
   },
   { told: "one second", client: "no jitter", run: { server: second, client: LOCKSTEP } },
-  { told: "one second", client: "full jitter alone", run: { server: second, client: JITTER } },
+  { told: "one second", client: "full jitter", run: { server: second, client: JITTER } },
   { told: "slots", client: "as it is", run: { server: slots, client: {} } },
   { told: "by our admission", client: "as it is", run: { server: STORM_SERVER, client: {}, admission: true } },
 ];
@@ -70,7 +70,7 @@ export async function stormInVirtualTime(lab: Lab): Promise<Findings> {
         2,
       ),
       atMost("the last of them is served, in times of the ideal", worst(overIdeal), 1.03),
-      atMost("attempts of 400 with full jitter alone", of(small, JITTERED).attempts, 2400),
+      atMost("attempts of 400 with full jitter", of(small, JITTERED).attempts, 2400),
       atMost("the last of them is served after, in s", of(small, JITTERED).lastDoneMs / 1000, 7.6),
       between("attempts of 400 in lockstep", of(small, LOCKED).attempts, 3323, 3950),
       between("the last of them is served after, in s", of(small, LOCKED).lastDoneMs / 1000, 52, 65),

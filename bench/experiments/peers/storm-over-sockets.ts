@@ -1,4 +1,4 @@
-import { atMost, between, type Findings, type Lab } from "../experiment.ts";
+import { atMost, between, type Findings, type Lab, type LabPlot } from "../experiment.ts";
 import { STORM_SERVER } from "../retries/storm.ts";
 import { LIBRARY_NAMES, type LibraryName } from "./library-names.ts";
 import type { Service, Settings } from "./peer-messages.ts";
@@ -55,7 +55,7 @@ export async function stormOverSockets({ quick, say }: Lab): Promise<Findings> {
   const least = Math.min(...others.map(([, { servedMs }]) => servedMs.length));
   return {
     tables: [table(runs), ...(quick ? [] : [manyTable(runs)])],
-    plots: [],
+    plots: [servedPlot(runs)],
     marks: [
       atMost("callers of ours with a slot who fail, over sockets", Math.max(...failed), 0),
       atMost("their requests per caller", Math.max(...perCaller), 2),
@@ -150,6 +150,31 @@ function manyTable(runs: ReadonlyMap<Herd, PeerRun>): Findings["tables"][number]
     caption: `${MANY.toLocaleString("en-US")} callers at once over real sockets (ideal ${idealMs(MANY) / 1000} s): served / requests / last served after s`,
     columns: ["client", "our admission"],
     rows: many.map(([one, run]) => [`${one.library}, ${LIBRARY_NAMES[one.library]}`, figures(one, run)]),
+  };
+}
+
+const STEP_MS = 100;
+const SHOWN_MS = 12_000;
+
+/** Ours before our own admission, others when told one second, all at their defaults. */
+function servedPlot(runs: ReadonlyMap<Herd, PeerRun>): LabPlot {
+  const shown = [...runs].filter(
+    ([{ library, settings, service }]) =>
+      settings === "defaults" && library !== "opossum" && service === (library === OURS ? "herd-slots" : "herd-second"),
+  );
+  const series = shown.map(([{ library }, { servedMs }]) => ({
+    name: library,
+    points: Array.from({ length: SHOWN_MS / STEP_MS }, (_, step) => {
+      const atMs = step * STEP_MS;
+      return [atMs / 1000, servedMs.filter((ms) => ms <= atMs).length] as const;
+    }),
+  }));
+  return {
+    title: `${CALLERS} callers at once over sockets: served so far; ours before our admission, others when told one second, at their defaults`,
+    xLabel: "time in s",
+    yLabel: "served",
+    series,
+    level: { value: CALLERS, label: "all" },
   };
 }
 
