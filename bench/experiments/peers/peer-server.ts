@@ -80,20 +80,31 @@ function hangingListener({ hangsFromMs, hangsToMs }: HangTimes): RequestListener
   };
 }
 
-function listenerOf(service: Service, hang: HangTimes | undefined): RequestListener {
-  if (service === "herd-none") return herdListener("none");
-  if (service === "herd-second") return herdListener("second");
-  if (service === "dead") return (_request, response) => response.writeHead(503).end();
-  if (service === "hanging") return hangingListener(hang ?? { hangsFromMs: 0, hangsToMs: 0 });
+/** Our admission, which has served before and knows how long its work takes. */
+async function admissionListener(): Promise<RequestListener> {
   const { slots, serviceMs } = STORM_SERVER;
-  const admission = createAdmission({ slots, guessMs: serviceMs });
+  const admission = createAdmission({ slots });
+  const before = async (): Promise<void> => {
+    const permit = await admission.acquire();
+    await new Promise<void>((resolve) => workFor(serviceMs, resolve));
+    if (permit.admitted) permit.release();
+  };
+  await Promise.all(Array.from({ length: slots }, before));
   return withAdmission(admission, (request, response) => {
     workFor(serviceMs, () => serve(request.url ?? "/", response));
   });
 }
 
+async function listenerOf(service: Service, hang: HangTimes | undefined): Promise<RequestListener> {
+  if (service === "herd-none") return herdListener("none");
+  if (service === "herd-second") return herdListener("second");
+  if (service === "dead") return (_request, response) => response.writeHead(503).end();
+  if (service === "hanging") return hangingListener(hang ?? { hangsFromMs: 0, hangsToMs: 0 });
+  return admissionListener();
+}
+
 async function listen(service: Service, hang: HangTimes | undefined): Promise<number> {
-  const answer = listenerOf(service, hang);
+  const answer = await listenerOf(service, hang);
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     request.resume();
     if (!begun) return serve(request.url ?? "/", response);
