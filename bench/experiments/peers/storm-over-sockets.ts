@@ -51,11 +51,11 @@ export async function stormOverSockets({ quick, say }: Lab): Promise<Findings> {
   const late = (of: number): number[] =>
     slotted.filter(([{ callers }]) => callers === of).map(([{ callers }, run]) => overMeasured(callers, run));
   const others = [...runs].filter(
-    ([one, run]) =>
-      one.library !== OURS && one.settings === "defaults" && one.service !== "herd-slots" && !isDisturbed(one, run),
+    ([{ library, settings, service }]) => library !== OURS && settings === "defaults" && service !== "herd-slots",
   );
-  const most = Math.max(...others.map(([, { servedMs }]) => servedMs.length));
-  const least = Math.min(...others.map(([, { servedMs }]) => servedMs.length));
+  const whole = others.filter(([one, run]) => !isDisturbed(one, run));
+  const served = (whole.length > 0 ? whole : others).map(([, { servedMs }]) => servedMs.length);
+  const [least, most] = [Math.min(...served), Math.max(...served)];
   return {
     tables: [table(runs), ...(quick ? [] : [manyTable(runs)])],
     plots: [servedPlot(runs)],

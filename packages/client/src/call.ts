@@ -129,7 +129,8 @@ export class Call {
     const { shared, settings } = this.#call;
     const asked = this.#asked;
     if (!settings.pause || asked === undefined) return;
-    const spread = spreadMs(asked, settings.retry, 0);
+    // Nobody is held for longer than the longest wait, and so not spread behind more than that.
+    const spread = spreadMs({ ...asked, ms: Math.min(asked.ms, settings.retry.maxRetryAfterMs) }, settings.retry, 0);
     const health = healthOf(status);
     if (health === "limiting") shared.gate.pause(nowMs, asked.ms, spread);
     // A wait to the millisecond is a slot of this caller's own.

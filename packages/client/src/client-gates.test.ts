@@ -209,6 +209,17 @@ describe("a pause", () => {
     expect([rig.clock.pendingTimers, rig.client.stats().waiting]).toEqual([0, 0]);
   });
 
+  it("as long as any is held for is spread all the same", async () => {
+    const rig = bench([{ status: 429, headers: { "retry-after": "60" } }, {}], {
+      retry: 0,
+      deadline: "2m",
+      random: () => 0.5,
+    });
+    await rig.finish(rig.request());
+    const { attempts } = await rig.finish(rig.request());
+    expect(attempts[0]?.waitedMs).toBeGreaterThanOrEqual(62_900);
+  });
+
   it("keeps no more callers waiting than it is told", async () => {
     const rig = bench([limited, working], { maxWaiting: 2, retry: 0 });
     await rig.finish(rig.request());

@@ -64,12 +64,9 @@ async function sitOut(
     const remainingMs = call.remainingMs();
     if (heldMs >= remainingMs || naps >= MOST_NAPS) return paused(call, heldMs, "for longer than the call has time");
     if (counters.waiting >= maxWaiting) return paused(call, heldMs, `and ${counters.waiting} calls wait already`);
-    // Not longer than what it waits for is remembered: that can be forgotten before it is over.
-    const waitMs = Math.min(
-      heldMs + random() * slot.spreadMs,
-      remainingMs,
-      Math.max(LEAST_NAP_MS, retry.maxRetryAfterMs),
-    );
+    // What it waits for can be forgotten before it is over: then it looks again. Otherwise it waits out its part of the spread.
+    const longestMs = Math.max(LEAST_NAP_MS, retry.maxRetryAfterMs);
+    const waitMs = Math.min(heldMs > longestMs ? longestMs : heldMs + random() * slot.spreadMs, remainingMs);
     waiter.toldMs = slot.atMs;
     counters.waiting++;
     try {

@@ -300,6 +300,21 @@ describe("clocks", () => {
     },
   );
 
+  it.each([429, 503])(
+    "a Retry-After of thirty years after a %d holds other calls back for the longest wait, and a tenth of it",
+    async (status) => {
+      const rig = bench([{ status, headers: { "retry-after": "999999999" } }, {}], {
+        deadline: "10m",
+        random: () => 0.9,
+      });
+      await rig.finish(rig.request());
+      const other = await rig.finish(rig.request());
+      expect(other.kind).toBe("answered");
+      expect(other.waitedMs).toBeGreaterThan(65_000);
+      expect(other.waitedMs).toBeLessThan(66_100);
+    },
+  );
+
   it.each(["Thu, 01 Jan 1970 00:00:00 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "0"])(
     "a Retry-After of %s is over, and spread all the same",
     async (value) => {
