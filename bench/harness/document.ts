@@ -92,7 +92,10 @@ function judge(mark: Mark, ours: number | undefined, ratios: Readonly<Record<str
   if ("oursBelow" in mark) return { text: `below ${mark.oursBelow}`, met: ours !== undefined && ours < mark.oursBelow };
   const ratio = ratios[mark.peer];
   if ("atLeast" in mark)
-    return { text: `at least ${rounded(mark.atLeast)} x ${mark.peer}`, met: ratio !== undefined && ratio >= mark.atLeast };
+    return {
+      text: `at least ${rounded(mark.atLeast)} x ${mark.peer}`,
+      met: ratio !== undefined && ratio >= mark.atLeast,
+    };
   return { text: `at most ${rounded(mark.atMost)} x ${mark.peer}`, met: ratio !== undefined && ratio <= mark.atMost };
 }
 

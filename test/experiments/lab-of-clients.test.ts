@@ -6,7 +6,7 @@ import { policiesInVirtualTime } from "../../bench/experiments/policies.ts";
 import { retriesInVirtualTime } from "../../bench/experiments/retries.ts";
 import { stormInVirtualTime } from "../../bench/experiments/storm.ts";
 
-const lab: Lab = { quick: true, seed: 1, say: () => undefined };
+const lab: Lab = { quick: true, rounds: 1, seed: 1, say: () => undefined };
 
 describe("the lab, without a socket,", () => {
   it.each<[string, (lab: Lab) => Promise<Findings>]>([

@@ -3,7 +3,7 @@ import { type Admission, createAdmission, deadlineHeaders } from "@spillway/admi
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type SpillwayAdmissionOptions, spillway, spillwayAdmission } from "./index.ts";
-import { guarded, held, listen, memoryLimiter, StillClock } from "./test-support.ts";
+import { guarded, handlerTimeout, held, listen, memoryLimiter, StillClock } from "./test-support.ts";
 
 const SOON = { interval: 1, timeout: 5000 };
 const preflight = {
