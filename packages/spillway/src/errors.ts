@@ -40,6 +40,11 @@ export function invalidOption(option: string, expected: string, got: unknown): S
   return new SpillwayError("ERR_SPILLWAY_INVALID_OPTION", `Option ${option} must be ${expected}, got ${show(got)}.`);
 }
 
+/** A call of a limiter that is closed. */
+export function limiterClosed(): SpillwayError {
+  return new SpillwayError("ERR_SPILLWAY_CLOSED", "The limiter is closed.");
+}
+
 /** A bad key: a `TypeError`, since no caller can mend it by waiting. */
 export function invalidKey(expected: string, got: unknown): TypeError {
   return withCode(new TypeError(`A key must be ${expected}, got ${show(got)}.`), "ERR_SPILLWAY_INVALID_KEY");

@@ -1,28 +1,28 @@
-import type { BucketState } from "./algorithms/bucket.ts";
 import type { Clock } from "./clock.ts";
 import { costsOf, requireKey, signalOf } from "./consume-options.ts";
-import { allowed, refused, statusOf } from "./decide.ts";
-import type { AllowedDecision, Decision, PolicyStatus } from "./decision.ts";
+import { allowed, refused } from "./decide.ts";
+import type { AllowedDecision, Decision } from "./decision.ts";
 import { type Duration, durationUs } from "./duration.ts";
-import { invalidArgument, invalidKey, SpillwayError } from "./errors.ts";
+import { invalidArgument, invalidKey, limiterClosed, SpillwayError } from "./errors.ts";
 import { DegradedLanes } from "./failover/degraded-lanes.ts";
 import { asStoreError } from "./failover/guarded-store.ts";
 import { NodeGuards } from "./failover/node-guards.ts";
 import type { StateChange } from "./health.ts";
 import { type AskPart, type JointAsk, JointAsks } from "./joint-ask.ts";
 import { consumeApart, splitBySlot } from "./joint-decision.ts";
+import { addressesOf, refundOf, statesOf, statusesOf } from "./key-buckets.ts";
 import { Denial } from "./lease/denial.ts";
 import { Lane } from "./lease/lane.ts";
 import { Lanes } from "./lease/lanes.ts";
 import { drainMs } from "./lease/lease-budget.ts";
 import { LeaseClient } from "./lease/lease-client.ts";
 import { type ResolvedOptions, resolveLimiterOptions } from "./limiter-options.ts";
-import { type Policy, type PolicyView, viewsOf } from "./policy.ts";
+import { type PolicyView, viewsOf } from "./policy.ts";
 import { type Cost, type PolicySet, resolveCosts } from "./policy-set.ts";
 import type { ConsumeOptions, PeekResult, RateLimiter, RateLimiterOptions } from "./rate-limiter.ts";
 import { Counters, type LimiterStats } from "./stats.ts";
 import { byGroup } from "./stores/by-group.ts";
-import type { Adjustment, BucketAddress, PeekReply, Store } from "./stores/store.ts";
+import type { Adjustment, Store } from "./stores/store.ts";
 
 const MOST_NAMES = 100;
 /** Ten years. */
@@ -275,18 +275,9 @@ export class SharedRateLimiter implements RateLimiter {
   async #refund(decision: Decision): Promise<void> {
     if (typeof decision !== "object" || decision === null || !Array.isArray(decision.costs))
       throw invalidArgument("decision", "what consume gave", decision);
-    const { allowed: admitted, degraded, key, keys, costs, policies } = decision;
-    if (!admitted || decision.waived !== undefined || degraded || this.#refunded.has(decision)) return;
+    if (!decision.allowed || decision.waived !== undefined || decision.degraded || this.#refunded.has(decision)) return;
     this.#refunded.add(decision);
-    const adjustments: Adjustment[] = [];
-    for (const [i, { policy: name }] of policies.entries()) {
-      const whose = keys?.[i] ?? key;
-      // By name: the key's policies may be others by now.
-      const policy = this.#laneOf(whose).set.policies.find((one) => one.name === name);
-      const tokens = costs[i] as number;
-      if (policy !== undefined && tokens > 0) adjustments.push({ key: whose, policy, tokens });
-    }
-    await this.#adjust(adjustments);
+    await this.#adjust(refundOf(decision, (key) => this.#laneOf(key).set));
   }
 
   async #adjust(adjustments: readonly Adjustment[]): Promise<void> {
@@ -375,7 +366,7 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #laneOf(key: string): Lane {
-    if (this.#closing !== undefined) throw closed();
+    if (this.#closing !== undefined) throw limiterClosed();
     if (typeof key !== "string") throw invalidKey("a string", key);
     const set = this.#fixedSet ?? this.#options.policiesOf(key);
     const known = this.#lanes.find(key, set);
@@ -385,7 +376,7 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #laneOfJoint({ id, set, keys }: JointAsk): Lane {
-    if (this.#closing !== undefined) throw closed();
+    if (this.#closing !== undefined) throw limiterClosed();
     return this.#lanes.find(id, set) ?? new Lane(id, set, keys);
   }
 
@@ -399,28 +390,6 @@ export class SharedRateLimiter implements RateLimiter {
       void reply.then(resolve, (cause: unknown) => reject(asStoreError(cause))).finally(() => timer.cancel());
     });
   }
-}
-
-function closed(): SpillwayError {
-  return new SpillwayError("ERR_SPILLWAY_CLOSED", "The limiter is closed.");
-}
-
-function addressesOf(key: string, policies: readonly Policy[]): BucketAddress[] {
-  return policies.map((policy) => ({ key, policy }));
-}
-
-/** @throws SpillwayError when a bucket could not be read. */
-function statesOf({ buckets }: PeekReply): BucketState[] {
-  return buckets.map((reading) => {
-    if (reading.kind !== "state") throw reading.error;
-    return reading.state;
-  });
-}
-
-/** @throws SpillwayError when a bucket could not be read. */
-function statusesOf(policies: readonly Policy[], costs: readonly number[], reply: PeekReply): PolicyStatus[] {
-  const states = statesOf(reply);
-  return policies.map((policy, i) => statusOf(policy, states[i] as BucketState, costs[i] as number, reply.nowUs));
 }
 
 /** A promise that rejects for those who look, and never as an unhandled rejection. */
