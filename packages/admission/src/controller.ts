@@ -248,7 +248,8 @@ export class Controller implements PermitOwner, WaiterOwner {
 
   /** Why one whose turn it is is not let in. */
   #whyNot({ ask, arrivedMs, dueMs }: Waiter, nowMs: number): ShedReason | undefined {
-    if (nowMs + this.#work.ms > ask.deadlineAtMs) return "deadline";
+    // As in the line: an answer at the deadline is none.
+    if (ask.deadlineAtMs - this.#work.ms <= nowMs) return "deadline";
     return dueMs <= nowMs && arrivedMs <= nowMs ? "waited_too_long" : undefined;
   }
 

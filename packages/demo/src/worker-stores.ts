@@ -7,7 +7,7 @@ export type StoreAccess =
       readonly kind: "redis";
       /** The address of Redis in each mode that shares a store. */
       readonly urls: Readonly<Record<string, string>>;
-      /** What keys in Redis begin with. */
+      /** What keys in Redis begin with; the mode follows. */
       readonly prefix: string;
     }
   | { readonly kind: "embedded" }
@@ -51,7 +51,8 @@ export class WorkerStores {
     const redis = this.#connections.get(mode);
     if (this.#access.kind === "none" || redis === undefined)
       throw new Error(`Mode ${mode} needs a store, and the demo runs without.`);
-    return redisStore(redis, { prefix: this.#access.prefix });
+    // Of its own in each mode: else the shares of one would be kept for a while for the limiters of the one before.
+    return redisStore(redis, { prefix: `${this.#access.prefix}:${mode}` });
   }
 }
 

@@ -115,7 +115,10 @@ export class DegradedLanes implements ShareUser {
 
   awaySinceMs(key: string): number | undefined {
     const { guards } = this.#options;
-    return guards.guardOf(guards.groupOf(key)).awaySinceMs ?? this.#returns.awaySinceMs(guards.nodeOf(key));
+    const guard = guards.guardOf(guards.groupOf(key));
+    // One that answers probes is back, though nobody has asked it for a decision yet.
+    const guardSinceMs = guard.state.kind === "half-open" ? undefined : guard.awaySinceMs;
+    return guardSinceMs ?? this.#returns.awaySinceMs(guards.nodeOf(key));
   }
 
   /** A decision without the store: no where the key is known to be blocked, else by this process's share, or as the policies say. */
