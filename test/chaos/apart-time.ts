@@ -12,18 +12,28 @@ export class ApartTime {
   /** Where the part changes, in order, with the time on top that has been counted until then. */
   readonly #changes: { readonly atMs: number; readonly part: number; readonly onTopMs: number }[] = [];
 
-  /** @param alone of each process, when it decided without the store. */
-  constructor(alone: readonly (readonly Span[])[]) {
-    const steps = alone.flat().flatMap(({ fromMs, toMs }) => [
-      { atMs: fromMs, by: 1 },
-      { atMs: toMs, by: -1 },
-    ]);
+  /**
+   * @param alone of each process, when it decided without the store.
+   * @param shares of each process, the part of the limits that it may admit then; even ones unless given.
+   */
+  constructor(alone: readonly (readonly Span[])[], shares?: readonly number[]) {
+    const steps = alone.flatMap((spans, process) =>
+      spans.flatMap(({ fromMs, toMs }) => {
+        const share = shares?.[process] ?? 1 / alone.length;
+        return [
+          { atMs: fromMs, by: 1, share },
+          { atMs: toMs, by: -1, share: -share },
+        ];
+      }),
+    );
     steps.sort((a, b) => a.atMs - b.atMs);
     let count = 0;
+    let sum = 0;
     let largest = 0;
-    for (const { atMs, by } of steps) {
+    for (const { atMs, by, share } of steps) {
       count += by;
-      const part = count < alone.length ? count / alone.length : 0;
+      sum += share;
+      const part = count > 0 && count < alone.length ? sum : 0;
       const onTopMs = this.#onTopMs(atMs);
       this.#changes.push({ atMs, part, onTopMs });
       largest = Math.max(largest, part);

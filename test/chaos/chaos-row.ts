@@ -35,6 +35,8 @@ export interface SkippedRow {
 
 type ByKey = ReturnType<typeof admissionsByKey>;
 const MOST_WRONG_TOLD = 5;
+/** What a process may use moves a little with what is asked of it, and is told at the end of a run. */
+const SHARE_SLACK = 1.1;
 
 /** Reads a run. */
 export function rowOf(run: FaultRun, expectation: Expectation): ChaosRow {
@@ -72,7 +74,10 @@ function boundOf(
 ): { bound: Reading; excesses: string[] } {
   // Where the store answers nobody, all together stay at the limit, however one after another they leave it and return.
   const isApart = ({ fromMs, toMs }: Span): boolean => !silent || toMs < beganMs || fromMs > endedMs;
-  const apart = new ApartTime(reports.map(({ decisions }) => spansAlone(decisions).filter(isApart)));
+  const apart = new ApartTime(
+    reports.map(({ decisions }) => spansAlone(decisions).filter(isApart)),
+    reports.map(({ stats }) => SHARE_SLACK * stats.share),
+  );
   let bound: Reading = { most: 0, stated: 0 };
   const excesses: string[] = [];
   for (const { key, policy, admissions } of bucketsOf(keys, byKey)) {
