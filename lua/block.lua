@@ -38,7 +38,7 @@ for i = 1, #KEYS do
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       n = reply_window(reply, n, KEYS[i], policy, window)
       expiry_ms = write_window(KEYS[i], now_us, policy, window)
     else
@@ -48,7 +48,7 @@ for i = 1, #KEYS do
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       expiry_ms = write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id,
         older_death_us, newer, newer_id, newer_death_us, demand)
       n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,

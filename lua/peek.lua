@@ -30,7 +30,7 @@ for i = 1, #KEYS do
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       n = reply_window(reply, n, KEYS[i], policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
@@ -39,7 +39,7 @@ for i = 1, #KEYS do
     local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,
         newer, newer_death_us, 0)
     else

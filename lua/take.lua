@@ -366,7 +366,7 @@ local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1
 for i = 1, key_count do
   local b, policy, expiry_ms = buckets[i], policy_of[i], nil
   local until_us = b and b.until_us
-  if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+  n = reply_block(reply, n, until_us)
   if not b then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then

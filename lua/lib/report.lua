@@ -31,3 +31,10 @@ local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
 end
+
+-- Until when a bucket is blocked, in front of how it stands; nothing where it is not.
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end

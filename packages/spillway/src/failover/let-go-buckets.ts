@@ -68,8 +68,8 @@ export class LetGoBuckets {
   }
 
   /**
-   * Takes from a bucket that has just been opened what one of its key had used that was let go, and has it owe the same. One that nothing is known of may
-   * have been full again when this process had a smaller share: it has no more than that of the burst.
+   * Takes from a bucket that has just been opened what one of its key had used that was let go, and has it owe the same. One that
+   * nothing is known of may have been full again when this process had a smaller share: it has no more than that of the burst.
    */
   reopen(bucket: BackstopBucket, nowMs: number): void {
     if (this.isEmpty) return;

@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. A block stays. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "adjust",
-  sha1: "fc07d58c78e473e31be2482f1f478eba6ec6ad9d",
+  sha1: "cfe5ab4fc35512ff3550c5aaddf771ae42cd6341",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -447,6 +447,11 @@ local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local now_us = server_time_us()
 local argv = cjson.decode(ARGV[1])
 local policies, slot = read_policies(argv)
@@ -463,7 +468,7 @@ for i = 1, #KEYS do
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       adjust_window(KEYS[i], policy, now_us, window, tokens)
       n = reply_window(reply, n, KEYS[i], policy, window)
       expiry_ms = write_window(KEYS[i], now_us, policy, window)
@@ -474,7 +479,7 @@ for i = 1, #KEYS do
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       local moved = level + tokens * policy[2]
       if tokens > 0 then
         level = math.max(level, math.min(moved, math.max(0, (policy[5] - older - newer) * policy[2])))
@@ -573,7 +578,7 @@ return { now_us, count, offered_share, offered_even, due, demand }
 /** lua/block.lua: Blocks buckets, so that they serve nobody until then; in place of a block that there is already. What they hold goes on as without it. */
 export const block: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "block",
-  sha1: "c528e055cc3a8e778710c1472b23b83da078b238",
+  sha1: "25e7d4c1c33314277b45bdca72a7792eb6188b0d",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: block
 local function server_time_us()
@@ -981,6 +986,11 @@ local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local now_us = server_time_us()
 local argv = cjson.decode(ARGV[1])
 local policies, slot = read_policies(argv)
@@ -998,7 +1008,7 @@ for i = 1, #KEYS do
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       n = reply_window(reply, n, KEYS[i], policy, window)
       expiry_ms = write_window(KEYS[i], now_us, policy, window)
     else
@@ -1008,7 +1018,7 @@ for i = 1, #KEYS do
     local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       expiry_ms = write_token_bucket(KEYS[i], now_us, policy[2], level, time_us, full_us, older, older_id,
         older_death_us, newer, newer_id, newer_death_us, demand)
       n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,
@@ -1026,7 +1036,7 @@ return reply
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "peek",
-  sha1: "f1ed41487fc79c63c1527da05b9e89f2988b4627",
+  sha1: "f29781b9c993517319d80a7219401bb4b991513c",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -1356,6 +1366,11 @@ local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local now_us = server_time_us()
 local argv = cjson.decode(ARGV[1])
 local policies, slot = read_policies(argv)
@@ -1371,7 +1386,7 @@ for i = 1, #KEYS do
   elseif policy[1] ~= 't' then
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       n = reply_window(reply, n, KEYS[i], policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
@@ -1380,7 +1395,7 @@ for i = 1, #KEYS do
     local level, time_us, _, older, _, older_death_us, newer, _, newer_death_us =
       read_token_bucket(value, now_us, policy[2], policy[3], policy[4], policy[5])
     if level then
-      if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+      n = reply_block(reply, n, until_us)
       n = reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us,
         newer, newer_death_us, 0)
     else
@@ -1395,7 +1410,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A block ends. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "reset",
-  sha1: "9768839bdc8a6b78d5dbc19511cc2276aff7eb87",
+  sha1: "9b1e76d07622b4c7305eae82f3399633ce68cd7b",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -1801,6 +1816,11 @@ local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local now_us = server_time_us()
 local argv = cjson.decode(ARGV[1])
 local policies, slot = read_policies(argv)
@@ -1835,7 +1855,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 2; readonly run: 1 }> = {
   name: "take",
-  sha1: "22d5326a319edc75e537ec392acd793e4862333a",
+  sha1: "55bcb008fef60f76d5f0deb8794c1024e3071827",
   arity: { head: 1, bucket: 2, run: 1 },
   text: `-- spillway: take
 local redis, struct, KEYS = redis, struct, KEYS
@@ -2682,6 +2702,11 @@ local function reply_fault(reply, n, code)
   reply[n + 1], reply[n + 2] = -1, code
   return n + 2
 end
+local function reply_block(reply, n, until_us)
+  if not until_us then return n end
+  reply[n + 1], reply[n + 2] = -2, until_us
+  return n + 2
+end
 local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
@@ -2727,7 +2752,7 @@ local reply, n = { call_us, 0, 0, 0, 0, 0, 0, 0 }, 1
 for i = 1, key_count do
   local b, policy, expiry_ms = buckets[i], policy_of[i], nil
   local until_us = b and b.until_us
-  if until_us then reply[n + 1], reply[n + 2], n = -2, until_us, n + 2 end
+  n = reply_block(reply, n, until_us)
   if not b then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
