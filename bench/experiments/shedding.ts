@@ -28,18 +28,24 @@ interface Contestant {
   readonly known: string;
   /** Callers that the capacity probe may have: no more than it takes. */
   readonly callers: number;
+  /** How many times as long its flood is as the others'. */
+  readonly times?: number;
 }
 
 const OURS_3X = "ours, node:http, 240/s";
 const OURS_6X = "ours, node:http, 480/s";
 const FASTIFY_3X = "ours, Fastify, 240/s";
-const ADAPTIVE_6X = "ours, adaptive order, 480/s";
+const ADAPTIVE_6X = "ours, adaptive order, 480/s for 30 s";
 const CONTESTANTS: readonly Contestant[] = [
   { name: "none, 240/s", perSecond: 240, form: "node:http", protection: { kind: "none" }, known: "112", callers: 16 },
   { name: OURS_3X, perSecond: 240, form: "node:http", protection: FIFO, known: "816, p99 301", callers: 16 },
   { name: OURS_6X, perSecond: 480, form: "node:http", protection: FIFO, known: "816, p99 301", callers: 16 },
   { name: FASTIFY_3X, perSecond: 240, form: "fastify", protection: FIFO, known: "816", callers: 16 },
-  { name: ADAPTIVE_6X, perSecond: 480, form: "node:http", protection: ADAPTIVE, known: "802, p99 185", callers: 8 },
+  {
+    // Two rounds go by in order of arrival before the order turns: of 10 s they are 2 % of all, and p99 would tell of them alone.
+    ...{ name: ADAPTIVE_6X, perSecond: 480, form: "node:http", known: "802, p99 185", callers: 8, times: 3 },
+    protection: ADAPTIVE,
+  },
   {
     ...{ name: "@fastify/under-pressure, 240/s", perSecond: 240, form: "fastify", known: "112", callers: 16 },
     protection: { kind: "under-pressure", maxEventLoopDelayMs: 100, sampleMs: 100 },
@@ -97,7 +103,9 @@ async function runShedding(lab: Lab): Promise<Findings> {
           "503 p99 ms",
           "goodput / capacity",
         ],
-        rows: shown.map(({ name, known }) => row(name, known, measured.get(name) as Measured, seconds)),
+        rows: shown.map(({ name, known, times = 1 }) =>
+          row(name, known, measured.get(name) as Measured, times * seconds),
+        ),
       },
       model.table,
       long.table,
@@ -124,8 +132,9 @@ function served(measured: ReadonlyMap<string, Measured>, name: string): number {
   return measured.get(name)?.phase.served ?? Number.NaN;
 }
 
-function run(lab: Lab, { name, perSecond, form, protection, callers }: Contestant, seconds: number): Promise<Measured> {
-  const load = { phases: [{ name, perSecond, seconds }], patienceMs: PATIENCE_MS };
+function run(lab: Lab, contestant: Contestant, shortSeconds: number): Promise<Measured> {
+  const { name, perSecond, form, protection, callers, times = 1 } = contestant;
+  const load = { phases: [{ name, perSecond, seconds: times * shortSeconds }], patienceMs: PATIENCE_MS };
   const capacity = { callers, slots: SLOTS, seconds: 2 };
   const once = protection.kind !== "spillway";
   return measureRounds(lab.rounds, () =>
@@ -155,14 +164,17 @@ function marksOf(measured: ReadonlyMap<string, Measured>, seconds: number): LabM
     const mark = (what: LabMark): LabMark => onThisMachine(what, one);
     if (name === OURS_3X || name === OURS_6X || name === FASTIFY_3X)
       return [
-        mark(between(`${name}: answers in time`, phase.served, expected - 2, expected + 2)),
+        // Fastify's slot is free a little later than node:http's, each round: one round fewer fits into the flood.
+        mark(
+          between(`${name}: answers in time`, phase.served, expected - (name === FASTIFY_3X ? SLOTS : 2), expected + 2),
+        ),
         mark(between(`${name}: wasted, timed out and failed`, wasted + phase.timedOut + phase.failed, 0, 0)),
         mark(atMost(`${name}: p99 in ms`, percentile(phase.servedMs, 0.99), WORK_MS + LINE_MS + 10)),
         mark(atMost(`${name}: p99 of a 503 in ms`, percentile(phase.shedMs, 0.99), 10)),
       ];
     if (name === ADAPTIVE_6X)
       return [
-        mark(atLeast(`${name}: answers in time`, phase.served, CAPACITY_PER_SECOND * seconds - SLOTS)),
+        mark(atLeast(`${name}: answers in time`, phase.served, 3 * CAPACITY_PER_SECOND * seconds - 3 * SLOTS)),
         mark(atMost(`${name}: p50 in ms`, percentile(phase.servedMs, 0.5), 1.3 * WORK_MS)),
         mark(atMost(`${name}: p99 in ms`, percentile(phase.servedMs, 0.99), WORK_MS + 150)),
       ];
