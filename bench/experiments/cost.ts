@@ -17,6 +17,8 @@ import { breakerOf } from "./load/protections.ts";
 import { Service } from "./load/service.ts";
 
 const SLICE = 200;
+/** The least that a hook of Fastify's can do to turn a request away. */
+const FLOOR = "Fastify, raw reply in a hook";
 
 /** CPU in ns of an earlier run on a machine like this, where one is known. */
 const KNOWN: Readonly<Record<string, string>> = {
@@ -126,7 +128,9 @@ function refusals(cases: readonly CaseResult[]): Findings["tables"][number] {
       Math.round(rate?.peers["raw node:http"] ?? Number.NaN).toLocaleString("en-US"),
     ],
     ["Fastify plugin / raw node:http", "0.95", (rate?.ratios["raw node:http"] ?? Number.NaN).toFixed(2)],
+    [`Fastify plugin / ${FLOOR}`, "", (rate?.ratios[FLOOR] ?? Number.NaN).toFixed(2)],
     ["CPU us a 503, Fastify plugin", "", (cpu?.ours ?? Number.NaN).toFixed(1)],
+    [`CPU us a 503, ${FLOOR}`, "", (cpu?.peers[FLOOR] ?? Number.NaN).toFixed(1)],
     ["CPU us a 503, Fastify reply.send", "", (cpu?.peers["Fastify reply.send"] ?? Number.NaN).toFixed(1)],
   ];
   return { caption: "Turning away over HTTP", columns: ["", "known", "this machine"], rows };
