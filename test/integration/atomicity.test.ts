@@ -109,18 +109,21 @@ describe("C25 b: one key with 10 per minute and 30 per 30 minutes", () => {
   });
 });
 
-it("C25 c: a refusal by a caller's own limit takes nothing from the limit that all share", async () => {
-  // Policies over different keys are not one call yet: the shared one is a policy of the same key here.
-  const limiter = redis.limiter({
-    lease: false,
-    policies: [
-      { name: "own", limit: 1, period: "1m" },
-      { name: "shared", limit: 10, period: "1m" },
-    ],
-  });
-  for (let i = 0; i < 20; i++) await limiter.consume("everybody", { cost: { own: 1, shared: 1 } });
-  expect(await limiter.consume("everybody", { cost: { shared: 1 } })).toMatchObject({ allowed: true });
-  expect((await limiter.peek("everybody")).policies.map(({ remaining }) => remaining)).toEqual([0, 8]);
+it("C25 c: a refusal by a caller's own limit takes nothing from the limit that all share, from two processes too", async () => {
+  const policies = [
+    { name: "user", limit: 1, period: "1m" },
+    { name: "shared", limit: 10, period: "1m" },
+  ] as const;
+  const limiters = [redis.limiter({ policies, lease: false }), redis.limiter({ policies, lease: false })] as const;
+  const ask = (from: 0 | 1, key: string): Promise<Decision> =>
+    limiters[from].consume([
+      { policy: "user", key },
+      { policy: "shared", key: "everybody" },
+    ]);
+  const greedy = await Promise.all(Array.from({ length: 20 }, (_, i) => ask((i % 2) as 0 | 1, "greedy")));
+  expect(admitted(greedy)).toHaveLength(1);
+  expect(await ask(1, "modest")).toMatchObject({ allowed: true });
+  expect((await limiters[0].peek("everybody")).policies[1]?.remaining).toBe(8);
 });
 
 it.each([

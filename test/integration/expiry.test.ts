@@ -106,6 +106,7 @@ it("C03 c: 200 concurrent takes across the end of a window admit five in each wi
 
 it.each([
   // Tokens that may go in within a time T, in parts of the period.
+  ["token-bucket", (part: number) => 5 * (1 + part)],
   ["sliding-window-counter", (part: number) => 5 * (1 + part)],
   ["sliding-window-log", (part: number) => 5 * Math.ceil(part + 1e-9)],
 ] as const)(

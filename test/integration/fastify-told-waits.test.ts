@@ -34,10 +34,10 @@ async function comeBack(app: FastifyInstance, client: string): Promise<readonly 
   return [answer.statusCode, waitMs, (await ask()).statusCode];
 }
 
-async function everybody(app: FastifyInstance): Promise<readonly (readonly number[])[]> {
+async function everybody(app: FastifyInstance, atOnce = AT_ONCE): Promise<readonly (readonly number[])[]> {
   const outcomes: (readonly number[])[] = [];
-  for (let first = 0; first < CLIENTS; first += AT_ONCE) {
-    const clients = Array.from({ length: AT_ONCE }, (_, i) => `client-${first + i}`);
+  for (let first = 0; first < CLIENTS; first += atOnce) {
+    const clients = Array.from({ length: atOnce }, (_, i) => `client-${first + i}`);
     outcomes.push(...(await Promise.all(clients.map((client) => comeBack(app, client)))));
   }
   return outcomes;
@@ -57,4 +57,17 @@ describe("C04 d: of 200 lone clients that wait exactly Retry-After, all are admi
     expect(outcomes).toEqual(Array.from({ length: CLIENTS }, () => [429, 1000, 200]));
     expect(limiter.stats().sources["denial-cache"]).toBeGreaterThanOrEqual(CLIENTS / 2);
   }, 60_000);
+
+  it.each(["fixed-window", "sliding-window-counter", "sliding-window-log"] as const)(
+    "of a window (%s)",
+    async (algorithm) => {
+      // Full again after a second, of whatever kind.
+      const period = algorithm === "sliding-window-counter" ? 500 : 1000;
+      const { app } = await application({ policies: { name: "window", limit: 2, period, algorithm } });
+      // A window has all of its room when it ends: who comes a little later finds it too.
+      const outcomes = await everybody(app, CLIENTS / 2);
+      expect(outcomes).toEqual(Array.from({ length: CLIENTS }, () => [429, 1000, 200]));
+    },
+    60_000,
+  );
 });

@@ -187,27 +187,31 @@ describe("a service that hangs, called 100 times a second", () => {
 });
 
 describe("our own servers", () => {
-  it("are asked once for what can never fit, as Fastify or as middleware (C06 e)", async () => {
-    const small = createRateLimiter({ policies: { name: "small", limit: 10, period: "1s" } });
-    const guard = rateLimitMiddleware({ limiter: small, cost: 11 });
-    const server = await serve((request, response) => guard(request, response, () => response.end("never")));
-    const refused = await createClient().request(server.url);
-    expect([server.requests, refused.stopped, refused.attempts[0]?.status]).toEqual([1, "told-not-to", 429]);
-    await small.close();
-    const limiter = createRateLimiter({ policies: { name: "small", limit: 10, period: "1s" } });
-    const app = Fastify();
-    let requests = 0;
-    app.addHook("onRequest", async () => {
-      requests++;
-    });
-    await app.register(spillway, { limiter, onWarning: () => undefined });
-    app.get("/", { config: { spillway: { cost: 11 } } }, async () => "never");
-    const url = await app.listen({ port: 0, host: "127.0.0.1" });
-    const outcome = await createClient().request(url);
-    await app.close();
-    await limiter.close();
-    expect([requests, outcome.stopped, outcome.attempts[0]?.status]).toEqual([1, "told-not-to", 429]);
-  });
+  it.each(["token-bucket", "fixed-window", "sliding-window-counter", "sliding-window-log"] as const)(
+    "are asked once for what can never fit, as Fastify or as middleware (C06 e, %s)",
+    async (algorithm) => {
+      const policies = { name: "small", limit: 10, period: "1s", algorithm } as const;
+      const small = createRateLimiter({ policies });
+      const guard = rateLimitMiddleware({ limiter: small, cost: 11 });
+      const server = await serve((request, response) => guard(request, response, () => response.end("never")));
+      const refused = await createClient().request(server.url);
+      expect([server.requests, refused.stopped, refused.attempts[0]?.status]).toEqual([1, "told-not-to", 429]);
+      await small.close();
+      const limiter = createRateLimiter({ policies });
+      const app = Fastify();
+      let requests = 0;
+      app.addHook("onRequest", async () => {
+        requests++;
+      });
+      await app.register(spillway, { limiter, onWarning: () => undefined });
+      app.get("/", { config: { spillway: { cost: 11 } } }, async () => "never");
+      const url = await app.listen({ port: 0, host: "127.0.0.1" });
+      const outcome = await createClient().request(url);
+      await app.close();
+      await limiter.close();
+      expect([requests, outcome.stopped, outcome.attempts[0]?.status]).toEqual([1, "told-not-to", 429]);
+    },
+  );
 
   it("are not asked what their fields show to be over the limit", async () => {
     const limiter = createRateLimiter({ policies: { name: "rate", limit: 50, period: "1s", burst: 10 } });
