@@ -92,6 +92,7 @@ export class JointAsks {
   }
 }
 
-function costOf({ cost = 1 }: AskPart, index: number): number {
-  return requireCost(cost, `cost of ask[${index}]`);
+/** A cost that is there and says nothing is not taken for 1. */
+function costOf(part: AskPart, index: number): number {
+  return "cost" in part ? requireCost(part.cost, `cost of ask[${index}]`) : 1;
 }
