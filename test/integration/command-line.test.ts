@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startRedisCluster } from "@spillway/testkit";
+import { startRedisCluster, startRedisServer } from "@spillway/testkit";
 import { describe, expect, it } from "vitest";
 import { redisFixture } from "../support/redis-fixture.ts";
 
@@ -89,6 +89,9 @@ describe("spillway inspect", () => {
 
   it("says that a key without a bucket is as if unused, and of a value that is not ours that it is not", async () => {
     expect((await at("inspect", "nobody")).out).toContain('"nobody" has no bucket');
+    const known = await at("inspect", "nobody", "--policies", await policyFile());
+    expect(known.out).toContain('"nobody" has no bucket');
+    expect(known.out).toMatch(/^burst +1000 +1.0 s +200000 +200000 /m);
     await redis.client.set("spillway:v1:{odd}:burst:token-bucket", "hello", "EX", 60);
     expect((await at("inspect", "odd")).out).toContain("not ours");
   });
@@ -141,6 +144,40 @@ describe("spillway doctor", () => {
     expect(state.eviction).toMatchObject({ state: "wrong", advice: expect.stringContaining("volatile-ttl") });
   });
 
+  it.each([
+    ["evalsha", "~spillway*", "-evalsha", "evalsha"],
+    ["a command that only some scripts use", "~spillway*", "-get", "lacks a permission"],
+    ["the ledger of shares", "~spillway:*", "+@all", "keys"],
+  ])("finds that a user may not use %s", async (name, keys, less, found) => {
+    const user = name.split(" ").at(-1) as string;
+    await redis.client.call("ACL", "SETUSER", user, "on", ">secret", keys, "+@all", less);
+    redis.afterwards(async () => void (await redis.client.call("ACL", "DELUSER", user)));
+    const url = redis.server.url.replace("redis://", `redis://${user}:secret@`);
+    const { code, out } = await spillway("doctor", "--url", url, "--json", "--deadline", "5000");
+    const rights = JSON.parse(out).checks[1];
+    expect([code, rights]).toMatchObject([
+      1,
+      {
+        what: "rights",
+        state: "wrong",
+        found: expect.stringContaining(found),
+        advice: expect.stringContaining("docs/"),
+      },
+    ]);
+  });
+
+  it("names every check that a user with the least rights does not let it see, and is content", async () => {
+    const operations = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
+    const least = (/```acl\n\s*(.*)\n\s*```/.exec(operations)?.[1] ?? "").split(" ");
+    await redis.client.call("ACL", "SETUSER", "least", "on", ">secret", ...least);
+    redis.afterwards(async () => void (await redis.client.call("ACL", "DELUSER", "least")));
+    const url = redis.server.url.replace("redis://", "redis://least:secret@");
+    const { code, out, err } = await spillway("doctor", "--url", url, "--deadline", "5000");
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toMatch(/^ok +rights/m);
+    expect(out).toMatch(/^look +scripts +cannot be seen: NOPERM/m);
+  });
+
   it("looks at the slots of a cluster", async () => {
     const cluster = await startRedisCluster();
     try {
@@ -155,10 +192,75 @@ describe("spillway doctor", () => {
         code: 1,
         err: expect.stringContaining("--policies"),
       });
+      const told = JSON.parse((await spillway("doctor", "--url", url, "--json")).out).checks[1];
+      expect(told).toMatchObject({ what: "rights", state: "wrong", advice: expect.stringContaining("--cluster") });
     } finally {
       await cluster.stop();
     }
   }, 60_000);
+});
+
+describe("a server that cannot be used", () => {
+  it("that wants a password, or another one: it is said, and no password is shown", async () => {
+    const server = await startRedisServer({ args: ["--requirepass", "s3:cr/et"] });
+    try {
+      const bare = await spillway("doctor", "--url", server.url);
+      expect(bare).toMatchObject({ code: 1, out: "", err: expect.stringContaining("wants a password") });
+      const wrong = await spillway("inspect", "k", "--url", server.url.replace("://", "://:mis:ta/ke@"));
+      const coded = await spillway("inspect", "k", "--url", server.url.replace("://", "://:mistake@"));
+      expect([wrong.code, coded.code]).toEqual([2, 1]);
+      expect(coded.err).toContain("WRONGPASS");
+      expect(wrong.err + coded.err).not.toMatch(/mis:|ta\/ke|mistake/);
+      const right = server.url.replace("://", `://:${encodeURIComponent("s3:cr/et")}@`);
+      expect(await spillway("inspect", "k", "--url", right)).toMatchObject({ code: 0, err: "" });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("that says nothing: it is given up", async () => {
+    redis.afterwards(() => redis.server.resume());
+    redis.server.pause();
+    for (const ended of await Promise.all([at("doctor"), at("inspect", "k"), at("reset", "k")]))
+      expect(ended).toMatchObject({
+        code: 1,
+        out: "",
+        err: expect.stringContaining("cannot be reached: Command timed out"),
+      });
+  });
+
+  it("that is no cluster: it is said", async () => {
+    const ended = await at("doctor", "--cluster");
+    expect(ended).toMatchObject({ code: 1, out: "", err: expect.stringContaining("leave --cluster out") });
+  });
+
+  it("that is a cluster which is not ready: it is said", async () => {
+    const server = await startRedisServer({ args: ["--cluster-enabled", "yes"] });
+    try {
+      const ended = await spillway("doctor", "--cluster", "--url", server.url);
+      expect(ended).toMatchObject({ code: 1, out: "", err: expect.stringContaining("its state is not ok") });
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe("a file of policies that is none", () => {
+  it.each([
+    ["json", "{", "cannot be read"],
+    ["json", '{ "nope": 1 }', "policies.nope"],
+    ["mjs", "export const other = 1;", "neither a default export nor one named"],
+    ["mjs", 'throw new Error("boom");', "cannot be read: boom"],
+    ["mjs", 'export default () => { throw new Error("no tier"); };', "no tier"],
+  ])("is named, with what is wrong with it (.%s: %s)", async (kind, content, message) => {
+    const file = join(tmpdir(), `spillway-bad-${process.pid}-${content.length}.${kind}`);
+    await writeFile(file, content);
+    redis.afterwards(() => rm(file));
+    const ended = await at("inspect", "key", "--policies", file);
+    expect(ended).toMatchObject({ code: 1, out: "", err: expect.stringContaining(message) });
+    expect(ended.err).toContain(file);
+    expect(ended.err).not.toContain("    at ");
+  });
 });
 
 describe("a bad call", () => {
@@ -169,7 +271,12 @@ describe("a bad call", () => {
     [["doctor", "key"], 2, "doctor takes no key"],
     [["doctor", "--nope"], 2, "--nope"],
     [["doctor", "--url", "localhost"], 2, "redis://"],
+    [["doctor", "--url", "redis://127.0.0.1:99999"], 2, "is no URL"],
+    [["doctor", "--url", "someone:secret@localhost"], 2, "someone:***@localhost"],
     [["doctor", "--deadline", "soon"], 2, "--deadline"],
+    [["doctor", "--deadline", "0x10"], 2, "--deadline"],
+    [["doctor", "--policies", "p.json"], 2, "--policies is for inspect and reset"],
+    [["inspect", "key", "--deadline", "5"], 2, "--deadline is for doctor"],
     [["doctor", "--prefix", "{a}"], 2, "--prefix"],
     [["inspect", "key", "--policies", "/nowhere.json"], 1, "/nowhere.json cannot be read"],
     [["doctor", "--url", "redis://127.0.0.1:1"], 1, "redis://127.0.0.1:1 cannot be reached"],

@@ -1,7 +1,11 @@
+import { ALGORITHM_NAMES } from "../algorithms/bucket.ts";
+import type { Policy } from "../policy.ts";
 import { policyResolver } from "../policy-set.ts";
-import { bucketKey } from "../stores/redis/key-layout.ts";
-import { adjust, allotShares, peek, reset, take } from "../stores/redis/scripts/generated.ts";
-import { encodeTake } from "../stores/redis/take-encoding.ts";
+import { bucketKey, sharesKey } from "../stores/redis/key-layout.ts";
+import { redisStore } from "../stores/redis/redis-store.ts";
+import { adjust, allotShares, block, peek, reset, take } from "../stores/redis/scripts/generated.ts";
+import { encodeBeat, encodeTake } from "../stores/redis/take-encoding.ts";
+import type { PeekReply } from "../stores/store.ts";
 import type { OpenServer } from "./open-server.ts";
 import type { CommandOptions, Report } from "./run-cli.ts";
 import { showMs } from "./text-table.ts";
@@ -16,8 +20,15 @@ interface Check {
 
 const OLDEST = [6, 2];
 const PINGS = 50;
+const KEY = "spillway-doctor";
+const EACH_POLICY = policyResolver(
+  ALGORITHM_NAMES.map((algorithm) => ({ name: algorithm, limit: 1000, period: 1000, algorithm })),
+)(KEY).policies;
+const ONE_ASK = { count: 1, charges: [{ bucket: 0, cost: 1 }] };
 const MOST_SKEW_MS = 1000;
-const SCRIPTS = { take, peek, adjust, reset, allotShares };
+const SCRIPTS = { take, peek, adjust, block, reset, allotShares };
+/** A process that has come and gone. */
+const BEAT = { id: "doctor", number: 1, lifeMs: 1000, share: 0, even: 0, demand: 0, replicas: 1, leaves: true };
 /** Keeps what is evicted away from buckets that are in use, or evicts nothing. */
 const GOOD_EVICTION = ["noeviction", "volatile-ttl"];
 
@@ -73,27 +84,60 @@ const version = (server: OpenServer): Promise<Check> =>
     return { what: "version", state: "ok", found };
   });
 
-/** Runs the script that decides, on keys of its own that are gone a moment later. */
+/** Runs all scripts as the limiter does, on keys of its own that are gone a moment later. */
 async function rights(server: OpenServer, prefix: string): Promise<Check> {
-  // A bucket is read and written whole, a log in pieces: together they need every right that there is.
-  const { policies } = policyResolver([
-    { name: "doctor", limit: 1000, period: 1000 },
-    { name: "doctor-log", limit: 1000, period: 1000, algorithm: "sliding-window-log" },
-  ])("spillway-doctor");
   try {
-    for (const policy of policies) {
-      const bucket = { key: "spillway-doctor", policy, report: undefined };
-      const args = encodeTake({ buckets: [bucket], runs: [{ count: 1, charges: [{ bucket: 0, cost: 1 }] }] });
-      const name = bucketKey(prefix, bucket);
-      await server.send(["EVAL", take.text, "1", name, ...args]);
-      for (let i = 0; i < 2; i++) await server.send(["EVALSHA", take.sha1, "1", name, ...args]);
-    }
-    return { what: "rights", state: "ok", found: `the script may run on ${prefix}:*` };
+    await runByTextAndHash(server, prefix);
+    await runAll(server, prefix);
+    return { what: "rights", state: "ok", found: `the scripts may run on ${prefix}:* and ${prefix}-shares:*` };
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error);
-    const advice = `Give the user what docs/operations.md lists, on ~${prefix}:* and ~${prefix}-shares:*.`;
+    const advice = adviceOn(found, server, prefix);
     return { what: "rights", state: "wrong", found, advice };
   }
+}
+
+function adviceOn(found: string, { isCluster }: OpenServer, prefix: string): string {
+  if (/\b(MOVED|CLUSTERDOWN)\b/.test(found))
+    return isCluster
+      ? "Not every slot is served: see the slots below."
+      : "This is a node of a Redis Cluster: say so with --cluster.";
+  if (/\bREADONLY\b/.test(found)) return "This is a replica: give the address of its primary.";
+  if (/\bOOM\b/.test(found)) return "The server is full: raise its maxmemory, or give the limiter a server of its own.";
+  return `Give the user what docs/operations.md lists, on ~${prefix}:* and ~${prefix}-shares:*.`;
+}
+
+async function runByTextAndHash(server: OpenServer, prefix: string): Promise<void> {
+  const bucket = { key: KEY, policy: EACH_POLICY[0] as Policy, report: undefined };
+  const args = encodeTake({ buckets: [bucket], runs: [ONE_ASK] });
+  const name = bucketKey(prefix, bucket);
+  await server.send(["EVAL", take.text, "1", name, ...args]);
+  await server.send(["EVALSHA", take.sha1, "1", name, ...args]);
+  await server.send(["EVAL", allotShares.text, "1", `${sharesKey(prefix)}:doctor`, ...encodeBeat(BEAT)]);
+}
+
+/** Each way of counting has commands of its own, alone and beside others. */
+async function runAll(server: OpenServer, prefix: string): Promise<void> {
+  const store = redisStore(server.client, { prefix });
+  try {
+    const addresses = EACH_POLICY.map((policy) => ({ key: KEY, policy }));
+    const groups = [...addresses.map((address) => [address]), addresses];
+    for (const group of [...groups, ...groups]) {
+      const buckets = group.map((address) => ({ ...address, report: undefined }));
+      requireStates(await store.take({ buckets, runs: [ONE_ASK] }));
+    }
+    requireStates(await store.adjust(addresses.map((address) => ({ ...address, tokens: 1 }))));
+    requireStates(await store.block(addresses, 1000));
+    requireStates(await store.peek(addresses));
+    await store.reset(addresses);
+  } finally {
+    await store.close();
+  }
+}
+
+/** A command that a script may not run on a bucket is told as that bucket's fault. */
+function requireStates({ buckets }: PeekReply): void {
+  for (const reading of buckets) if (reading.kind === "fault") throw reading.error;
 }
 
 const eviction = (server: OpenServer): Promise<Check> =>

@@ -27,13 +27,7 @@ export async function inspect(
   const found = await findBuckets(server, options.prefix, key, given);
   const statuses = given === undefined ? [] : await peek(server, options, key, given);
   const json = { key, prefix: options.prefix, buckets: found, policies: statuses };
-  if (found.length === 0 && statuses.length === 0)
-    return {
-      lines: [`${JSON.stringify(key)} has no bucket under the prefix ${options.prefix}: it is as if unused.`],
-      json,
-      isBad: false,
-    };
-  return { lines: [...storedLines(found), ...statusLines(statuses)], json, isBad: false };
+  return { lines: [...storedLines(found, key, options), ...statusLines(statuses, given)], json, isBad: false };
 }
 
 /** The buckets of a key that Redis has: those of known policies at once, else by looking through all keys. */
@@ -53,12 +47,17 @@ export async function findBuckets(
   const nowMs = await serverMs(server);
   const found: Found[] = [];
   for (const name of names) {
-    const value = await server.sendForBytes(["GET", name]).catch(() => undefined);
+    const value = await server.sendForBytes(["GET", name]).catch(unlessOfAnotherType);
     if (value === null) continue;
     const expiresMs = Number(await server.send(["PTTL", name]));
     found.push({ name, expiresMs, bucket: Buffer.isBuffer(value) ? readStoredBucket(name, value, nowMs) : undefined });
   }
   return found;
+}
+
+/** A value of another type is shown as one that is not ours; whatever else goes wrong is for the user to hear. */
+function unlessOfAnotherType(error: Error): undefined {
+  if (!error.message.startsWith("WRONGTYPE")) throw error;
 }
 
 async function scan(server: OpenServer, prefix: string, key: string): Promise<string[]> {
@@ -107,7 +106,9 @@ async function peek(
   }
 }
 
-function storedLines(found: readonly Found[]): string[] {
+function storedLines(found: readonly Found[], key: string, { prefix }: CommandOptions): string[] {
+  if (found.length === 0)
+    return [`${JSON.stringify(key)} has no bucket under the prefix ${prefix}: it is as if unused.`];
   const rows = found.map(({ name, expiresMs, bucket }) => [
     name,
     bucket?.level === undefined ? "" : String(Math.floor(bucket.level * 1000) / 1000),
@@ -125,18 +126,22 @@ function usedText(bucket: StoredBucket | undefined): string {
   return bucket.usedBefore === undefined ? String(bucket.used) : `${bucket.used}, ${bucket.usedBefore} before`;
 }
 
-function statusLines(statuses: readonly PolicyStatus[]): string[] {
+function statusLines(statuses: readonly PolicyStatus[], given: GivenPolicies | undefined): string[] {
   if (statuses.length === 0) return [];
-  const rows = statuses.map((status) => [
+  const rows = statuses.map((status, i) => [
     status.policy,
     String(status.limit),
     showMs(status.periodMs),
+    String(given?.set.policies[i]?.capacity ?? ""),
     String(status.remaining),
     showMs(status.retryAfterMs),
     showMs(status.resetAfterMs),
     blockText(status.blockedForMs),
   ]);
-  return ["", ...renderRows(["policy", "limit", "period", "remaining", "wait for 1", "full in", "blocked for"], rows)];
+  return [
+    "",
+    ...renderRows(["policy", "limit", "period", "at most", "remaining", "wait for 1", "full in", "blocked for"], rows),
+  ];
 }
 
 function blockText(ms = 0): string {

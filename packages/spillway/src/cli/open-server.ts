@@ -26,6 +26,8 @@ interface IoredisModule {
 }
 
 const CONNECT_WITHIN_MS = 3000;
+/** A server that takes connections and says nothing is given up after this. */
+const ANSWER_WITHIN_MS = 5000;
 
 /**
  * Connects with ioredis or iovalkey, whichever the project has.
@@ -33,7 +35,12 @@ const CONNECT_WITHIN_MS = 3000;
  */
 export async function openServer(url: string, isCluster: boolean): Promise<OpenServer> {
   const { Redis, Cluster } = await driver();
-  const common = { lazyConnect: true, connectTimeout: CONNECT_WITHIN_MS, retryStrategy: () => null };
+  const common = {
+    lazyConnect: true,
+    connectTimeout: CONNECT_WITHIN_MS,
+    commandTimeout: ANSWER_WITHIN_MS,
+    retryStrategy: () => null,
+  };
   const client = isCluster
     ? new Cluster([url], { lazyConnect: true, clusterRetryStrategy: () => null, redisOptions: common })
     : new Redis(url, { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 0 });
@@ -41,9 +48,13 @@ export async function openServer(url: string, isCluster: boolean): Promise<OpenS
   client.on("error", (error) => {
     reason = error;
   });
-  await client.connect().catch((error: Error) => {
+  // A cluster that is not ready, or whose nodes cannot be found, ends without a word from connect().
+  const ended = new Promise<never>((_, reject) => {
+    client.on("end", () => reject(new Error("its state is not ok, or it tells of no node that can be asked.")));
+  });
+  await Promise.race([client.connect(), ended]).catch((error: Error) => {
     client.disconnect();
-    throw new Error(`${url} cannot be reached: ${(reason ?? error).message}`);
+    throw new Error(`${withoutPassword(url)} cannot be reached: ${reasonOf(reason ?? error)}`);
   });
   return {
     client: client as unknown as RedisClient,
@@ -52,6 +63,19 @@ export async function openServer(url: string, isCluster: boolean): Promise<OpenS
     sendForBytes: ([name = "", ...args]) => client.callBuffer(name, ...args),
     close: async () => client.disconnect(),
   };
+}
+
+/** What went wrong, and what to do where the server's own words do not say. */
+function reasonOf(error: Error & { readonly lastNodeError?: Error | null }): string {
+  const { message } = error.lastNodeError ?? error;
+  if (/cluster support disabled/.test(message)) return "it is no node of a Redis Cluster: leave --cluster out.";
+  if (/^NOAUTH/.test(message)) return "it wants a password: put it into the URL, as in redis://user:password@host.";
+  return message;
+}
+
+/** An address as it may be shown and logged. */
+export function withoutPassword(url: string): string {
+  return url.replace(url.includes("//") ? /(\/\/[^:@/]*):.*@/ : /^([^:@/]*):.*@/, "$1:***@");
 }
 
 async function driver(): Promise<IoredisModule> {

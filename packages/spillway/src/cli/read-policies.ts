@@ -20,7 +20,11 @@ export async function readPolicies(file: string | undefined, key: string): Promi
   });
   if (given === undefined) throw new Error(`${file} has neither a default export nor one named "policies".`);
   const option = given as PoliciesOption;
-  return { option, set: policyResolver(option)(key) };
+  try {
+    return { option, set: policyResolver(option)(key) };
+  } catch (cause) {
+    throw new Error(`${file}: ${cause instanceof Error ? cause.message : String(cause)}`);
+  }
 }
 
 async function contentOf(path: string): Promise<unknown> {

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { isSpillwayError } from "../errors.ts";
 import { doctor } from "./doctor.ts";
 import { inspect } from "./inspect.ts";
-import { type OpenServer, openServer } from "./open-server.ts";
+import { type OpenServer, openServer, withoutPassword } from "./open-server.ts";
 import { readPolicies } from "./read-policies.ts";
 import { resetKey } from "./reset-key.ts";
 
@@ -29,6 +29,8 @@ export interface CommandOptions {
 
 const EXIT_BAD = 1;
 const EXIT_USAGE = 2;
+/** As a limiter has it that is told nothing. */
+const DEFAULT_DEADLINE = "50";
 
 const USAGE = `npx spillway <command> [options]
 
@@ -86,10 +88,10 @@ function readCall(args: readonly string[], env: Terminal["env"]): Call | undefin
   if (values.help || (command === undefined && args.length === 0)) return undefined;
   const url = values.url ?? (env.REDIS_URL || "redis://127.0.0.1:6379");
   const source = values.url === undefined ? "REDIS_URL" : "--url";
-  if (!/^rediss?:\/\//.test(url)) throw new UsageError(`${source} must begin with redis:// or rediss://, got ${url}.`);
-  const deadlineMs = Number(values.deadline);
-  if (!(deadlineMs >= 1 && deadlineMs <= 60_000))
-    throw new UsageError(`--deadline must be a number of ms from 1 to 60000, got ${values.deadline}.`);
+  if (!/^rediss?:\/\//.test(url))
+    throw new UsageError(`${source} must begin with redis:// or rediss://, got ${withoutPassword(url)}.`);
+  if (!URL.canParse(url)) throw new UsageError(`${source} is no URL that can be used: ${withoutPassword(url)}.`);
+  const deadlineMs = deadlineOf(values.deadline ?? DEFAULT_DEADLINE);
   if (!/^[^{}]{1,100}$/.test(values.prefix))
     throw new UsageError(`--prefix must be 1 to 100 characters without braces, got ${values.prefix}.`);
   const options: CommandOptions = { prefix: values.prefix, policies: values.policies };
@@ -97,13 +99,21 @@ function readCall(args: readonly string[], env: Terminal["env"]): Call | undefin
   if (rest.length > 0) throw new UsageError(`Too many words: ${rest.join(" ")}. Put a key with blanks in quotes.`);
   if (command === "doctor") {
     if (key !== undefined) throw new UsageError(`doctor takes no key, got ${key}.`);
+    if (values.policies !== undefined) throw new UsageError("--policies is for inspect and reset: doctor needs none.");
     return { ...common, run: (server) => doctor(server, options, deadlineMs) };
   }
   if (command !== "inspect" && command !== "reset")
     throw new UsageError(`There is no command ${command}; there are inspect, reset and doctor.`);
   if (key === undefined || key === "") throw new UsageError(`${command} needs a key.`);
+  if (values.deadline !== undefined) throw new UsageError("--deadline is for doctor.");
   const run = command === "inspect" ? inspect : resetKey;
   return { ...common, run: async (server) => run(server, options, key, await readPolicies(options.policies, key)) };
+}
+
+function deadlineOf(text: string): number {
+  const ms = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (ms >= 1 && ms <= 60_000) return ms;
+  throw new UsageError(`--deadline must be a number of ms from 1 to 60000, got ${text}.`);
 }
 
 function parsed(args: readonly string[]) {
@@ -113,7 +123,7 @@ function parsed(args: readonly string[]) {
       allowPositionals: true,
       options: {
         cluster: { type: "boolean", default: false },
-        deadline: { type: "string", default: "50" },
+        deadline: { type: "string" },
         help: { type: "boolean", short: "h", default: false },
         json: { type: "boolean", default: false },
         policies: { type: "string" },
