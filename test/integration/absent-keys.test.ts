@@ -3,8 +3,9 @@ import { startRedisServer } from "@spillway/testkit";
 import { expect, it } from "vitest";
 import { startProgram } from "../support/run-program.ts";
 
-/** `SPILLWAY_SOAK=1` makes it a million keys. */
-const KEYS = process.env.SPILLWAY_SOAK === "1" ? 1_000_000 : 200_000;
+/** `SPILLWAY_SOAK=1` makes it a million keys, and waits five minutes after them. */
+const IS_SOAK = process.env.SPILLWAY_SOAK === "1";
+const KEYS = IS_SOAK ? 1_000_000 : 200_000;
 const REFILL_PER_SECOND = 1;
 const BURST = 20;
 const MEGABYTE = 1e6;
@@ -74,3 +75,41 @@ it("C10 b: very many keys while Redis is away cost bounded memory, no timer each
     await server.stop();
   }
 });
+
+interface Heap {
+  readonly heapUsed: number;
+  readonly arrayBuffers: number;
+}
+
+it.runIf(IS_SOAK)(
+  "C10 b: five idle minutes after them their memory is given back, though Redis is still away",
+  {
+    timeout: 500_000,
+  },
+  async () => {
+    const server = await startRedisServer();
+    const program = startProgram("absent-keys.mjs", { env: { REDIS_PORT: String(server.port) }, withinMs: 490_000 });
+    const tell = async <T>(operation: string, rest: object = {}): Promise<T> => {
+      program.send({ operation, ...rest });
+      return ((await program.next()) as { readonly answer: T }).answer;
+    };
+    try {
+      expect(await program.next()).toBe("ready");
+      await server.kill();
+      await tell("away");
+      const before = await tell<Heap>("heap");
+      const { grown } = await tell<Flooded>("flood", { name: "flood", count: KEYS });
+      const after = await tell<Heap & { keys: number }>("idle", { forMs: 300_000 });
+      const kept = { heap: after.heapUsed - before.heapUsed, arrays: after.arrayBuffers - before.arrayBuffers };
+      process.stderr.write(
+        `C10 b: of ${(grown.heap / MEGABYTE).toFixed(0)} and ${(grown.arrays / MEGABYTE).toFixed(0)} MB of ${KEYS} keys ` +
+          `${(kept.heap / MEGABYTE).toFixed(0)} and ${(kept.arrays / MEGABYTE).toFixed(0)} are kept after five idle minutes\n`,
+      );
+      expect(after.keys).toBeLessThanOrEqual(1);
+      expect(kept.heap).toBeLessThan(grown.heap / 4);
+      await tell("close").catch(() => undefined);
+    } finally {
+      await server.stop();
+    }
+  },
+);

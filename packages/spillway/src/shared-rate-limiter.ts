@@ -62,6 +62,7 @@ export class SharedRateLimiter implements RateLimiter {
       onSent: () => this.#degraded.noteAtWork(),
       onAnswering: (...news) => this.#degraded.onAnswering(...news),
       onGone: (...news) => this.#degraded.onGone(...news),
+      onStillAway: () => this.#degraded.onStillAway(),
       onStateChange: (change: StateChange) => {
         if (change.state === "back") this.#degraded.tellAll();
         onStateChange(change);

@@ -60,6 +60,12 @@ const operations = {
     const grown = { heap: heapUsed - before.heapUsed, arrays: arrayBuffers - before.arrayBuffers };
     return { cpuUs, mostTimers, slow, grown, keys: limiter.stats().keys };
   },
+  /** Does nothing for so long. */
+  async idle({ forMs }) {
+    await new Promise((resolve) => setTimeout(resolve, forMs));
+    return { keys: limiter.stats().keys, ...heapBytes() };
+  },
+  heap: () => heapBytes(),
   /** Waits until Redis decides and every share is let go. */
   async back() {
     const untilMs = performance.now() + 20_000;

@@ -3,7 +3,15 @@ import { allowed, refused, statusOf } from "../decide.ts";
 import type { Decision, DecisionSource, PolicyStatus } from "../decision.ts";
 import type { Policy, StoreFailureMode } from "../policy.ts";
 import { advanceOwed, newOwed, type Owed, owedTokens } from "./owed.ts";
-import { addRefill, isSamePolicy, reserve, SharesOfPolicies, settle, startBucket } from "./policy-share.ts";
+import {
+  addRefill,
+  isSamePolicy,
+  isUnseenForLong,
+  reserve,
+  SharesOfPolicies,
+  settle,
+  startBucket,
+} from "./policy-share.ts";
 import { type WindowShape, windowShareOf } from "./window-share.ts";
 
 /** What one bucket has left of this process's share while the store cannot answer, and what went in on it. */
@@ -47,9 +55,6 @@ export interface BackstopStart {
   /** How much longer the bucket is kept from filling until the store is known to be away: see `release`. */
   readonly withheldMs: number;
 }
-
-/** A key that was not seen for so long, nor for as long as its bucket takes to fill, begins with a share of the burst. */
-const LONG_UNSEEN_MS = 60_000;
 
 /** Decides for this process alone. Refusals are free and policies are charged together, as in the store. */
 export class Backstop {
@@ -249,11 +254,11 @@ function windowSeen(
   return windowShareOf(seen, shape as WindowShape, own.shape, share, aheadUs, nowUs);
 }
 
-function leastTokens({ shape }: Policy, { decidedMs }: BackstopStart, nowMs: number): number {
+function leastTokens(policy: Policy, { decidedMs }: BackstopStart, nowMs: number): number {
+  const { shape } = policy;
   if (shape.kind !== "token-bucket") return 0;
-  const quietMs = nowMs - decidedMs;
-  if (quietMs * 1000 < shape.fullUs) return Number.NEGATIVE_INFINITY;
-  return quietMs < LONG_UNSEEN_MS ? 1 : Number.POSITIVE_INFINITY;
+  if ((nowMs - decidedMs) * 1000 < shape.fullUs) return Number.NEGATIVE_INFINITY;
+  return isUnseenForLong(policy, decidedMs, nowMs) ? Number.POSITIVE_INFINITY : 1;
 }
 
 function statusesOf(

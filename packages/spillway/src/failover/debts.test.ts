@@ -56,4 +56,19 @@ describe("debts of buckets that were let go", () => {
     expect([tokensOf(debt, 0.5, 0, 499), tokensOf(debt, 0.5, 0, 500)]).toEqual([8, 0]);
     expect(tokensOf(debtOf("a", 300, { untilMs: Number.POSITIVE_INFINITY }), 0.5, 0, 9000)).toBe(20);
   });
+
+  it("are dropped once refill has paid them and more, or their window is over, from the oldest on", () => {
+    const debts = new Debts(10);
+    debts.add(debtOf("paid", 8), whole);
+    debts.add(debtOf("window", 8, { untilMs: 5000 }), whole);
+    debts.add(debtOf("large", 2000), whole);
+    debts.add(debtOf("late", 1), whole);
+    // 0.2 s until refill begins to pay, 0.16 s for 8 tokens, and 5 s of refill are not counted.
+    debts.dropPaid(0.5, 5359, 10);
+    expect(debts.size).toBe(4);
+    debts.dropPaid(0.5, 5360, 1);
+    expect(debts.size).toBe(3);
+    debts.dropPaid(0.5, 5360, 10);
+    expect(debts.take(all).map(({ key }) => key)).toEqual(["large", "late"]);
+  });
 });

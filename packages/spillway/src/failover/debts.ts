@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Policy } from "../policy.ts";
-import { advanceOwed, type Owed, owedTokens } from "./owed.ts";
+import { advanceOwed, isPaid, type Owed, owedTokens } from "./owed.ts";
 
 /** What went in on a bucket that is kept no more, and the store has not been told of. */
 export interface Debt {
@@ -58,6 +58,17 @@ export class Debts {
     return found;
   }
 
+  /** Drops, from the oldest on, those that are paid, `most` at a time. */
+  dropPaid(share: number, nowMs: number, most: number): void {
+    const paid: string[] = [];
+    for (const key of this.#byKey.rkeys()) {
+      if (paid.length === most || !isOver(this.#byKey.peek(key), share, nowMs)) break;
+      paid.push(key);
+    }
+    for (const key of paid) this.#byKey.delete(key);
+    if (paid.length > 0) this.#oldest = undefined;
+  }
+
   /** Takes those of keys that the store can be told of, in order of age. */
   take(canTell: (key: string) => boolean): Debt[] {
     const taken: Debt[] = [];
@@ -69,6 +80,14 @@ export class Debts {
     }
     return taken;
   }
+}
+
+function isOver(first: Link | undefined, share: number, nowMs: number): boolean {
+  for (let link = first; link !== undefined; link = link.next) {
+    const { untilMs, owed, policy } = link;
+    if (untilMs === undefined ? !isPaid(owed, policy, share, nowMs * 1000) : nowMs < untilMs) return false;
+  }
+  return true;
 }
 
 /**

@@ -207,6 +207,11 @@ export class DegradedLanes implements ShareUser {
       if (bucket.withheldMs > 0 && this.#options.guards.nodeOf(bucket.key) === node) this.#backstop.release(bucket);
   }
 
+  /** A node has not answered a probe: it is away still. */
+  onStillAway(): void {
+    this.#process.tidy();
+  }
+
   /** Tells the store all that it can be told now. */
   tellAll(unnoticedMs = 0): void {
     const { guards } = this.#options;

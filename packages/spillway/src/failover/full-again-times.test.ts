@@ -30,7 +30,8 @@ describe("times when buckets will be full again", () => {
   });
 
   it("never come earlier than noted, however many there are and wherever they fall", () => {
-    const note = fc.record({ hash: fc.integer({ min: 1, max: 200 }), inMs: fc.nat(2000), afterMs: fc.nat(20) });
+    const afterMs = fc.oneof({ weight: 30, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.nat(4000) });
+    const note = fc.record({ hash: fc.integer({ min: 1, max: 200 }), inMs: fc.nat(2000), afterMs });
     fc.assert(
       fc.property(fc.constantFrom(1, 20, 1000), fc.array(note, { maxLength: 600 }), (most, notes) => {
         const times = new FullAgainTimes(most);
@@ -38,6 +39,7 @@ describe("times when buckets will be full again", () => {
         let nowMs = 0.5;
         for (const { hash, inMs, afterMs } of notes) {
           nowMs += afterMs;
+          times.clearIfOver(nowMs);
           times.note(hash, nowMs + inMs, nowMs);
           model.set(hash, Math.max(model.get(hash) ?? 0, nowMs + inMs));
           for (const [each, fullMs] of model)
@@ -67,5 +69,17 @@ describe("times when buckets will be full again", () => {
       expect(times.fullMs(i)).toBe(i + 10);
     }
     expect(times.fullMs(10_003)).toBeLessThan(10_003);
+  });
+
+  it("take no room any more once all of them are over, and not before", () => {
+    const times = new FullAgainTimes(20);
+    times.note(7, 2000, 1000);
+    times.stretch(2, 1500);
+    times.clearIfOver(2400);
+    expect(times.fullMs(7)).toBeGreaterThanOrEqual(2500);
+    times.clearIfOver(2502);
+    expect(times.fullMs(7)).toBe(Number.NEGATIVE_INFINITY);
+    times.note(7, 4000, 3000);
+    expect(times.fullMs(7)).toBe(4000);
   });
 });

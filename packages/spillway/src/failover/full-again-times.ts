@@ -14,6 +14,8 @@ export class FullAgainTimes {
   readonly #mostSets: number;
   /** Times are counted from here. */
   #originMs = 0;
+  /** The latest that was noted. */
+  #latest = 0;
   #sets = 0;
   /** Per slot a hash, and the time in whole milliseconds; a slot whose time is over is free. */
   #table = new Uint32Array(0);
@@ -31,6 +33,7 @@ export class FullAgainTimes {
     if (this.#sets === 0) this.#open(nowMs);
     const time = this.#timeOf(fullMs);
     const now = this.#elapsed(nowMs);
+    this.#latest = Math.max(this.#latest, time);
     while (!this.#put(hash, time, now)) {
       if (this.#sets === this.#mostSets) {
         this.#forgetSoonest(hash, time);
@@ -54,12 +57,19 @@ export class FullAgainTimes {
     const now = this.#elapsed(nowMs);
     const later = (time: number): number =>
       time <= now || time === NEVER ? time : Math.min(NEVER, Math.ceil(now + (time - now) * times + 1));
+    this.#latest = later(this.#latest);
     for (let at = 1; at < this.#table.length; at += 2) this.#table[at] = later(this.#table[at] as number);
     for (let set = 0; set < this.#others.length; set++) this.#others[set] = later(this.#others[set] as number);
   }
 
+  /** Gives the room back when all of them are full. */
+  clearIfOver(nowMs: number): void {
+    if (this.#sets > 0 && this.#latest <= this.#elapsed(nowMs)) this.clear();
+  }
+
   clear(): void {
     this.#sets = 0;
+    this.#latest = 0;
     this.#table = new Uint32Array(0);
     this.#others = new Uint32Array(0);
   }

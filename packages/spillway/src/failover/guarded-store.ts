@@ -30,6 +30,8 @@ export interface GuardListener {
   onMiss(): void;
   onFault(error: SpillwayError): void;
   onSent(calls: number): void;
+  /** A probe was not answered. */
+  onStillAway(): void;
 }
 
 /**
@@ -225,6 +227,7 @@ export class NodeGuard {
       // Whoever answered for a node that has lost its keys is another one.
       if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
       else this.#on(event);
+      if (event.kind === "probe-failed") this.#listener.onStillAway();
     };
     const limit = this.#clock.startTimer(
       () => this.#clock.afterTurn(() => end({ kind: "probe-failed", reason: "no reply within the deadline" })),

@@ -95,6 +95,13 @@ export class LetGoBuckets {
       .filter(({ tokens }) => tokens > 0);
   }
 
+  /** Forgets what is as if it had never been, `most` debts at a time. */
+  tidy(nowMs: number, most: number): void {
+    if (this.isEmpty) return;
+    this.#debts.dropPaid(this.#shareAt(nowMs), nowMs, most);
+    this.#times.clearIfOver(nowMs);
+  }
+
   /** The store decides again for all keys: what their shares had left does not matter any more. */
   forgetTimes(): void {
     this.#times.clear();

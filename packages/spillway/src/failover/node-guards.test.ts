@@ -40,6 +40,7 @@ class TwoNodes {
       onSent() {},
       onAnswering: (...news) => this.returns.push(["answering", ...news]),
       onGone: (...news) => this.returns.push(["gone", ...news]),
+      onStillAway: () => {},
     });
   }
 

@@ -21,6 +21,8 @@ export interface GuardsListener {
   onAnswering(node: string, awaySinceMs: number, unnoticedMs: number): void;
   /** A node is left alone; for good when its keys have moved. */
   onGone(node: string, isForGood: boolean): void;
+  /** A node that is left alone has not answered a probe. */
+  onStillAway(): void;
 }
 
 const AWAY = (reason: string): string =>
@@ -99,6 +101,7 @@ export class NodeGuards {
         this.counts.calls += calls;
         this.#listener.onSent();
       },
+      onStillAway: () => this.#listener.onStillAway(),
     });
     this.#guards.set(node, guard);
     return guard;

@@ -12,6 +12,9 @@ export interface Owed {
   paidUntilUs: number;
 }
 
+/** For how long refill is not counted on when it is asked whether all is paid: the store may be back by then, unnoticed. */
+const UNSURE_US = 5_000_000;
+
 export function newOwed({ shape }: Policy, nowUs: number): Owed {
   const fillsUs = shape.kind === "token-bucket" ? shape.fullUs : 0;
   return { admitted: 0, unrefilled: 0, paidUntilUs: nowUs + fillsUs };
@@ -35,4 +38,10 @@ export function advanceOwed(owed: Owed, { shape, limit, periodUs }: Policy, shar
 export function owedTokens(owed: Owed, { limit, periodUs }: Policy, share: number, unnoticedMs: number): number {
   const unwasted = share * unnoticedMs * 1000 * (limit / periodUs);
   return Math.ceil(Math.min(owed.admitted, owed.unrefilled + unwasted));
+}
+
+/** Whether refill has paid for all that went in, so that the store need not be told of it, whenever it is back. */
+export function isPaid(owed: Owed, { limit, periodUs }: Policy, share: number, nowUs: number): boolean {
+  if (owed.admitted === 0) return true;
+  return share * (nowUs - UNSURE_US - owed.paidUntilUs) * (limit / periodUs) >= owed.unrefilled;
 }

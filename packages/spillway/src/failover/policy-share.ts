@@ -34,6 +34,14 @@ export class SharesOfPolicies {
   }
 }
 
+/** A key that was not seen for so long, nor for as long as its bucket takes to fill, begins with a share of the burst. */
+const LONG_UNSEEN_MS = 60_000;
+
+export function isUnseenForLong({ shape }: Policy, seenMs: number, nowMs: number): boolean {
+  const quietMs = nowMs - seenMs;
+  return quietMs >= LONG_UNSEEN_MS && (shape.kind !== "token-bucket" || quietMs * 1000 >= shape.fullUs);
+}
+
 function shareOfShape({ shape, limit, periodUs }: Policy, share: number): BucketShape {
   if (shape.kind !== "token-bucket") return windowShare(shape, share);
   const sharePeriodUs = Math.ceil(periodUs / share);

@@ -4,6 +4,11 @@ import type { BackstopBucket } from "./backstop.ts";
 import { LetGoBuckets } from "./let-go-buckets.ts";
 import { type ReplicaShares, replicaSharesOf } from "./replica-shares.ts";
 import { ShareBuckets } from "./share-buckets.ts";
+import { SpareBuckets } from "./spare-buckets.ts";
+
+/** How many keys are looked at in one turn. */
+const TIDIED_AT_ONCE = 2000;
+const TIDY_PAUSE_MS = 30_000;
 
 const known = new WeakMap<object, ProcessBuckets>();
 
@@ -25,6 +30,10 @@ export class ProcessBuckets {
   buckets: ShareBuckets;
   letGo: LetGoBuckets;
   readonly #clock: Clock;
+  readonly #spare = new SpareBuckets();
+  /** Keys still to be looked at in this round, and when the next one begins. */
+  #untidied: string[] = [];
+  #nextRoundMs = Number.NEGATIVE_INFINITY;
   #maxKeys: number;
 
   constructor(shares: ReplicaShares, clock: Clock, maxKeys: number) {
@@ -43,6 +52,21 @@ export class ProcessBuckets {
     this.letGo = this.#emptyLetGo();
     this.buckets = this.#emptyBuckets();
     this.buckets.age = age + 1;
+  }
+
+  /** Lets go, bit by bit, of what is as if it had never been. To be called now and then while the store is away. */
+  tidy(): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.letGo.tidy(nowMs, TIDIED_AT_ONCE);
+    if (this.#untidied.length === 0) {
+      if (nowMs < this.#nextRoundMs) return;
+      this.#nextRoundMs = nowMs + TIDY_PAUSE_MS;
+      this.#untidied = this.buckets.keysNow();
+    }
+    const share = this.shares.leastInUse;
+    const nowUs = Math.floor(nowMs * 1000);
+    for (const key of this.#untidied.splice(-TIDIED_AT_ONCE))
+      this.buckets.dropSpare(key, (bucket) => this.#spare.isSpare(bucket, share, nowUs));
   }
 
   #emptyLetGo(): LetGoBuckets {

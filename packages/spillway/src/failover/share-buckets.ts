@@ -54,6 +54,17 @@ export class ShareBuckets {
     this.age++;
   }
 
+  /** The keys that have some now. */
+  keysNow(): string[] {
+    return [...this.#byKey.keys()];
+  }
+
+  /** Lets go of a key's buckets if nothing is lost with any of them. */
+  dropSpare(key: string, isSpare: (bucket: BackstopBucket) => boolean): void {
+    const first = this.#byKey.peek(key);
+    if (first !== undefined && chainOf(first).every(isSpare)) this.#byKey.delete(key);
+  }
+
   /** All there are now. */
   values(): BackstopBucket[] {
     return [...this.#byKey.values()].flatMap(chainOf);

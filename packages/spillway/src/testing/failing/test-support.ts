@@ -49,6 +49,7 @@ export class GuardWorld {
     this.guard = new NodeGuard(store, node, this.clock, deadlineMs, {
       onBreaker: ({ kind }, before) => this.log.push(`${before.kind} -> ${kind}`),
       onMoved: () => this.log.push("moved"),
+      onStillAway: () => {},
       onMiss: () => this.log.push("missed"),
       onFault: ({ code }) => this.log.push(code),
       onSent: () => {},
