@@ -45,7 +45,8 @@ describe("C03 c: around the instant at which a bucket is as if unused, no more i
     const at: { ms: number; tokens: number }[] = [];
     let nowMs = 0;
     for (let round = 0; round < 10; round++) {
-      for (const stepMs of [0, 50 * PERIODS_TO_FULL[algorithm] - 0.003, 0.001, 0.001, 0.001, 0.001, 2]) {
+      const quarters = Array<number>(4 * PERIODS_TO_FULL[algorithm] - 1).fill(12.5);
+      for (const stepMs of [0, ...quarters, 12.497, 0.001, 0.001, 0.001, 0.001, 2]) {
         await pass(stepMs);
         nowMs += stepMs;
         const decisions = await Promise.all(limiters.map((limiter) => limiter.consume("k")));
