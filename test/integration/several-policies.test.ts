@@ -21,6 +21,11 @@ const FIXED: PolicyOptions = {
 const COUNTER: PolicyOptions = { name: "counter", limit: 80, period: 300, algorithm: "sliding-window-counter" };
 const LOG: PolicyOptions = { name: "log", limit: 70, period: 250, algorithm: "sliding-window-log" };
 
+/** By half of it on both sides. */
+function widened({ fromMs, toMs }: Span): Span {
+  return { fromMs: fromMs - CLOCK_MS / 2, toMs: toMs + CLOCK_MS / 2 };
+}
+
 /** Most admissions in a window of the policy's own kind, and the most that may be; spans wholly inside a window count for it. */
 function worst({ algorithm, limit, period, burst = limit }: PolicyOptions, all: readonly Span[]): [number, number] {
   const periodMs = period === "1s" ? 1000 : (period as number);
@@ -39,9 +44,9 @@ function worst({ algorithm, limit, period, burst = limit }: PolicyOptions, all: 
       return [Math.max(...all.map(({ fromMs }) => inside(fromMs))), limit];
     }
     case "sliding-window-counter":
-      return [mostInAnyWindow(all, limit / periodMs), limit];
+      return [mostInAnyWindow(all.map(widened), limit / periodMs), limit];
     default:
-      return [mostInAnyWindow(all, limit / periodMs), burst];
+      return [mostInAnyWindow(all.map(widened), limit / periodMs), burst];
   }
 }
 
