@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { outageRuns } from "./outages.ts";
+import { outageRuns, stallRuns } from "./outages.ts";
 import { newShareModel } from "./share-model.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulation.ts";
 import { WORKLOADS, type Workload } from "./workloads.ts";
@@ -36,7 +36,7 @@ function plan(quick: boolean, seed: number): SimulationOptions[] {
   if (!quick)
     for (const name of ["uniform 2r", "one hot"])
       runs.push({ ...many, seconds: 2, workload: find(name), replicas: 10_000 });
-  runs.push(...outageRuns(base, quick));
+  runs.push(...outageRuns(base, quick), ...stallRuns(base, quick));
   for (let i = 0; i < (quick ? 2 : 10); i++)
     runs.push({ ...base, workload: find("random"), replicas: 2 + (i % 7), seed: seed + i, roundTripMs: 1 + (i % 5) });
   for (let i = 0; i < (quick ? 3 : 20); i++) {
@@ -95,6 +95,7 @@ function rowOf(r: SimulationResult): string {
     String(r.degraded).padStart(9),
     String(r.seed).padStart(6),
     ...(r.outage === undefined ? [] : [outageOf(r.outage)]),
+    ...(r.probesPerStall === undefined ? [] : [`  ${r.probesPerStall.toFixed(1)} probes a stall`]),
   ].join(" ");
 }
 

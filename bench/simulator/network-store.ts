@@ -37,14 +37,36 @@ export class SharedStore {
   readonly #allot: ShareModel;
   calls = 0;
   beats = 0;
+  /** Calls that ask how a bucket stands and take nothing. */
+  probes = 0;
   /** Whether calls are left unanswered. */
   stalled = false;
+  /** What has reached it since it stands still. */
+  #putOff: (() => void)[] | undefined;
 
   /** @param record what is served is noted there; left out where replicas note what they admit. */
   constructor(clock: VirtualClock, record: AdmissionRecord | undefined, allot: ShareModel) {
     this.#allot = allot;
     this.#store = memoryStore({ clock, maxKeys: 10 });
     this.#record = record;
+  }
+
+  /** Nothing is done until `wake`, and then all that has come. */
+  standStill(): void {
+    this.#putOff ??= [];
+  }
+
+  wake(): void {
+    const due = this.#putOff ?? [];
+    this.#putOff = undefined;
+    for (const run of due) run();
+  }
+
+  /** Something has reached it. */
+  receive(run: () => void): void {
+    if (this.stalled) return;
+    if (this.#putOff === undefined) run();
+    else this.#putOff.push(run);
   }
 
   adjust(adjustments: readonly Adjustment[]): Promise<PeekReply> {
@@ -81,13 +103,13 @@ export function networkStore(
     new Promise((resolve) => {
       const { lostRequest, lostReply, doubled } = faults.words;
       if (random() < lostRequest) return;
-      loop.after(roundTripMs() / 2, () => {
-        if (shared.stalled) return;
+      const serve = (): void => {
         const result = execute();
         if (random() < doubled) loop.after(roundTripMs(), () => void execute());
         if (random() < lostReply) return;
         loop.after(roundTripMs() / 2, () => clock.whenAwake(() => resolve(result)));
-      });
+      };
+      loop.after(roundTripMs() / 2, () => shared.receive(serve));
     });
   return {
     name: "simulated",
@@ -95,14 +117,15 @@ export function networkStore(
       new Promise((resolve) => {
         const half = roundTripMs() / 2;
         const { lostRequest, lostReply, doubled } = faults.calls(loop.nowMs);
+        if (isProbe(call)) shared.probes++;
         if (random() < lostRequest) return;
-        loop.after(half, () => {
-          if (shared.stalled) return;
+        const serve = (): void => {
           const reply = shared.execute(call, loop.nowMs);
           if (random() < doubled) loop.after(roundTripMs(), () => shared.execute(call, loop.nowMs));
           if (random() < lostReply) return;
           loop.after(half, () => clock.whenAwake(() => resolve(reply)));
-        });
+        };
+        loop.after(half, () => shared.receive(serve));
       }),
     allotShares: (beat) => reach(() => shared.allotShares(beat, loop.nowMs)),
     adjust: (adjustments) => reach(() => shared.adjust(adjustments)),
@@ -111,4 +134,8 @@ export function networkStore(
     reset: never,
     close: async () => {},
   };
+}
+
+function isProbe({ buckets, runs }: TakeCall): boolean {
+  return runs.length === 0 && buckets.every(({ report }) => report === undefined);
 }

@@ -15,6 +15,15 @@ export interface Accidents {
   readonly stalls: number;
 }
 
+/** Times in which the store stands still, evenly spaced. */
+export interface Stalls {
+  readonly firstMs: number;
+  readonly everyMs: number;
+  readonly lastMs: number;
+  /** Whether what reaches it meanwhile is lost, and not served late. */
+  readonly isDeaf?: boolean;
+}
+
 export interface SimulationOptions {
   readonly workload: Workload;
   readonly replicas: number;
@@ -31,6 +40,8 @@ export interface SimulationOptions {
   readonly accidents?: Accidents;
   /** The store answers nobody meanwhile. Replicas then decide by their shares. */
   readonly outage?: OutageSpan;
+  /** The store stands still again and again. What is asked of it meanwhile counts for nothing in `utilisation`. */
+  readonly stalls?: Stalls;
   /** What each limiter is told by its option `replicas`. Defaults to 1: nothing. */
   readonly toldReplicas?: number;
   /** What goes wrong with calls around the end of the outage, instead of `faults`. */
@@ -51,10 +62,14 @@ export interface SimulationResult {
   readonly decisions: number;
   readonly degraded: number;
   readonly outage?: OutageResult;
+  /** Probes for each time that the store stood still, by all replicas together. */
+  readonly probesPerStall?: number;
 }
 
 /** How long before and after the end of an outage `returnFaults` are at work. */
 const RETURN_MS = 1500;
+/** Far enough apart for a process to speak of its work. */
+const HELLO_MS = [1, 300];
 const NO_FAULTS: NetworkFaults = { lostRequest: 0, lostReply: 0, doubled: 0 };
 
 interface Replica {
@@ -93,6 +108,7 @@ class Simulation {
   readonly #outage: OutageRecord | undefined;
   #decisions = 0;
   #degraded = 0;
+  #stalls = 0;
 
   constructor(options: SimulationOptions, shares: ShareModel) {
     this.#options = options;
@@ -102,7 +118,7 @@ class Simulation {
     this.#storeClock = virtualClock(this.#loop, 0, true);
     const { outage } = options;
     // A call that is lost may be served and then decided again by the share: only what callers are told counts there.
-    this.#shared = new SharedStore(this.#storeClock, outage === undefined ? this.#record : undefined, shares);
+    this.#shared = new SharedStore(this.#storeClock, this.#mayBeAway ? undefined : this.#record, shares);
     this.#outage = outage === undefined ? undefined : new OutageRecord(outage, this.#record, this.#ideal);
     for (let i = 0; i < options.replicas; i++) this.#replicas.push(this.#newReplica());
   }
@@ -111,10 +127,11 @@ class Simulation {
     const { workload, replicas, limitPerSecond, seconds, seed, lease } = this.#options;
     const endMs = seconds * 1000;
     this.#scheduleAccidents(endMs);
+    if (this.#options.stalls !== undefined) this.#scheduleHellos();
     for (const { atMs, replica, cost } of arrivalsOf(workload, replicas, limitPerSecond, endMs, this.#random)) {
       await this.#loop.runUntil(atMs);
       this.#outage?.look(atMs);
-      this.#ideal.offer(atMs, cost);
+      if (!this.#standsStill(atMs)) this.#ideal.offer(atMs, cost);
       this.#offer(this.#replicas[replica] as Replica, cost);
     }
     await this.#loop.runUntil(endMs + 1000);
@@ -131,13 +148,25 @@ class Simulation {
       decisions: this.#decisions,
       degraded: this.#degraded,
       ...(this.#outage === undefined ? {} : { outage: this.#outage.result() }),
+      ...(this.#stalls === 0 ? {} : { probesPerStall: this.#shared.probes / this.#stalls }),
     };
+  }
+
+  /** Whether the replicas decide by their shares at times. */
+  get #mayBeAway(): boolean {
+    return this.#options.outage !== undefined || this.#options.stalls !== undefined;
+  }
+
+  #standsStill(nowMs: number): boolean {
+    const { stalls } = this.#options;
+    if (stalls === undefined || nowMs < stalls.firstMs) return false;
+    return (nowMs - stalls.firstMs) % stalls.everyMs < stalls.lastMs;
   }
 
   /** Where admissions are counted at the replicas, replies that were under way at one time may arrive together. */
   get #over(): number {
-    const { outage, limitPerSecond, roundTripMs } = this.#options;
-    const underWay = outage === undefined ? 0 : (limitPerSecond / 1000) * roundTripMs;
+    const { limitPerSecond, roundTripMs } = this.#options;
+    const underWay = this.#mayBeAway ? (limitPerSecond / 1000) * roundTripMs : 0;
     return Math.max(0, this.#record.over - underWay);
   }
 
@@ -150,7 +179,7 @@ class Simulation {
       store,
       clock,
       lease,
-      onStoreFailure: this.#options.outage === undefined ? "closed" : "backstop",
+      onStoreFailure: this.#mayBeAway ? "backstop" : "closed",
       maxKeys: 10,
       replicas: this.#options.toldReplicas ?? 1,
       policies: { name: "shared", limit: limitPerSecond, period: "1s", burst },
@@ -190,7 +219,7 @@ class Simulation {
     if (!decision.allowed || !replica.alive) return;
     replica.admitted += cost;
     // Without an outage, what the store served was recorded when it served it; a leased token is spent now.
-    if (decision.source !== "store" || this.#outage !== undefined) this.#record.admit(this.#loop.nowMs, cost);
+    if (decision.source !== "store" || this.#mayBeAway) this.#record.admit(this.#loop.nowMs, cost);
   }
 
   #scheduleAccidents(endMs: number): void {
@@ -203,6 +232,7 @@ class Simulation {
         this.#shared.stalled = false;
       });
     }
+    this.#scheduleStalls(endMs);
     if (accidents === undefined) return;
     const plan = (perSecond: number, run: () => void): void => {
       for (let n = Math.round(perSecond * this.#options.seconds); n > 0; n--)
@@ -228,6 +258,31 @@ class Simulation {
         this.#shared.stalled = false;
       });
     });
+  }
+
+  /** Each replica is at work for a moment, so that the store has heard of all of them. */
+  #scheduleHellos(): void {
+    for (const atMs of HELLO_MS)
+      this.#loop.at(atMs, () => {
+        for (const { limiter } of this.#replicas) void limiter.consume("hello");
+      });
+  }
+
+  #scheduleStalls(endMs: number): void {
+    const { stalls } = this.#options;
+    if (stalls === undefined) return;
+    const shared = this.#shared;
+    for (let atMs = stalls.firstMs; atMs < endMs; atMs += stalls.everyMs) {
+      this.#stalls++;
+      this.#loop.at(atMs, () => {
+        if (stalls.isDeaf === true) shared.stalled = true;
+        else shared.standStill();
+      });
+      this.#loop.at(atMs + stalls.lastMs, () => {
+        shared.stalled = false;
+        shared.wake();
+      });
+    }
   }
 }
 

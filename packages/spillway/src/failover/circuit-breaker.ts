@@ -18,8 +18,11 @@ export interface OpenBreaker {
   readonly kind: "open";
   readonly sinceMs: number;
   readonly reason: string;
+  /** The same since a probe was last answered and the trial after it failed. */
+  readonly openedMs: number;
+  /** Trials that failed since `sinceMs`. */
+  readonly failedTrials: number;
   readonly nextProbeMs: number;
-  readonly probeDelayMs: number;
 }
 
 /** A probe was answered; one real call is let through to decide. */
@@ -27,7 +30,7 @@ export interface HalfOpenBreaker {
   readonly kind: "half-open";
   readonly sinceMs: number;
   readonly reason: string;
-  readonly probeDelayMs: number;
+  readonly failedTrials: number;
   /** When the trial was let through; it counts as failed when it never settles. */
   readonly trialMs: number | undefined;
 }
@@ -47,11 +50,25 @@ export type BreakerEvent =
 export const MOST_MISSES = 3;
 const WINDOW_MS = 1000;
 const LEAST_CALLS = 20;
-const FIRST_PROBE_MS = 100;
+/** Between two probes passes this part of the time for which the store has been left alone, within bounds. */
+const PROBE_PART = 0.1;
+const SHORTEST_PROBE_MS = 50;
 const LONGEST_PROBE_MS = 500;
 const PROBE_JITTER = 0.25;
-/** The longest between two probes: a store that is back is noticed within this and the time that its answer takes. */
-export const LONGEST_PROBE_PAUSE_MS: number = LONGEST_PROBE_MS * (1 + PROBE_JITTER);
+
+/**
+ * The longest between two probes while the store has been left alone for no more than `openMs`: when it is back, it is noticed
+ * within this and the time that its answer takes.
+ */
+export function longestProbePauseMs(openMs: number): number {
+  return probeDelayMs(openMs, 0) * (1 + PROBE_JITTER);
+}
+
+/** A store that answers probes and then fails its trial is probed less and less often. */
+function probeDelayMs(openMs: number, failedTrials: number): number {
+  const leastMs = SHORTEST_PROBE_MS * 2 ** Math.max(0, failedTrials - 1);
+  return Math.min(LONGEST_PROBE_MS, Math.max(leastMs, openMs * PROBE_PART));
+}
 
 /** A breaker that has seen nothing. */
 export function newBreaker(nowMs: number): BreakerState {
@@ -69,9 +86,15 @@ export function nextBreaker(state: BreakerState, event: BreakerEvent, nowMs: num
       return whenClosed(state, event, nowMs, chance);
     case "open":
       if (event.kind === "probe-failed")
-        return opened(state.reason, state.sinceMs, state.probeDelayMs * 2, nowMs, chance);
+        return probedNext(state, nowMs, chance);
       if (event.kind !== "probe-answered") return state;
-      return { ...pick(state), kind: "half-open", trialMs: undefined };
+      return {
+        kind: "half-open",
+        sinceMs: state.sinceMs,
+        reason: state.reason,
+        failedTrials: state.failedTrials,
+        trialMs: undefined,
+      };
     case "half-open":
       return whenHalfOpen(state, event, nowMs, chance);
   }
@@ -88,7 +111,7 @@ function whenClosed(state: ClosedBreaker, event: BreakerEvent, nowMs: number, ch
   const reason = event.kind === "missed" ? "no reply within the deadline" : event.reason;
   const fatal = event.kind === "failed" && event.fatal;
   const tooMany = seen.calls >= LEAST_CALLS && failures * 2 >= seen.calls;
-  if (fatal || tooMany || misses >= MOST_MISSES) return opened(reason, nowMs, FIRST_PROBE_MS, nowMs, chance);
+  if (fatal || tooMany || misses >= MOST_MISSES) return opened({ reason, sinceMs: nowMs, failedTrials: 0 }, nowMs, chance);
   return { ...seen, failures, misses };
 }
 
@@ -102,9 +125,11 @@ function whenHalfOpen(state: HalfOpenBreaker, event: BreakerEvent, nowMs: number
     case "failed":
       if (state.trialMs === undefined) return state;
       return opened(
-        event.kind === "failed" ? event.reason : state.reason,
-        state.sinceMs,
-        state.probeDelayMs * 2,
+        {
+          reason: event.kind === "failed" ? event.reason : state.reason,
+          sinceMs: state.sinceMs,
+          failedTrials: state.failedTrials + 1,
+        },
         nowMs,
         chance,
       );
@@ -113,23 +138,17 @@ function whenHalfOpen(state: HalfOpenBreaker, event: BreakerEvent, nowMs: number
   }
 }
 
-function opened(reason: string, sinceMs: number, delayMs: number, nowMs: number, chance: number): OpenBreaker {
-  const probeDelayMs = Math.min(delayMs, LONGEST_PROBE_MS);
-  return {
-    kind: "open",
-    sinceMs,
-    reason,
-    probeDelayMs,
-    nextProbeMs: nowMs + probeDelayMs * (1 + PROBE_JITTER * (2 * chance - 1)),
-  };
+function opened(
+  story: Pick<OpenBreaker, "reason" | "sinceMs" | "failedTrials">,
+  nowMs: number,
+  chance: number,
+): OpenBreaker {
+  return probedNext({ ...story, kind: "open", openedMs: nowMs, nextProbeMs: nowMs }, nowMs, chance);
 }
 
-function pick({
-  sinceMs,
-  reason,
-  probeDelayMs,
-}: OpenBreaker): Pick<HalfOpenBreaker, "sinceMs" | "reason" | "probeDelayMs"> {
-  return { sinceMs, reason, probeDelayMs };
+function probedNext(state: OpenBreaker, nowMs: number, chance: number): OpenBreaker {
+  const delayMs = probeDelayMs(nowMs - state.openedMs, state.failedTrials);
+  return { ...state, nextProbeMs: nowMs + delayMs * (1 + PROBE_JITTER * (2 * chance - 1)) };
 }
 
 /** Whether a call may go through now; of half-open's trials, one. */

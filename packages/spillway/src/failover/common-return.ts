@@ -1,10 +1,15 @@
 import type { Clock, Timer } from "../clock.ts";
-import { LONGEST_PROBE_PAUSE_MS } from "./circuit-breaker.ts";
+import { longestProbePauseMs } from "./circuit-breaker.ts";
+
+/** How often the time that a hold takes is added to the time that the store was away: a quarter of what was added before remains. */
+const ROUNDS = 8;
 
 /** A part of the store that answers again. */
 interface Return {
   /** Since when it had not answered. */
   readonly awaySinceMs: number;
+  /** Until then others may still be unaware of it, whatever it does meanwhile. */
+  readonly untilMs: number;
   /** `undefined` while it is away again. */
   end: Timer | undefined;
 }
@@ -18,29 +23,35 @@ export class CommonReturn {
   /** Whether any part of the store is coming back. Read at each decision. */
   isUnderWay = false;
   readonly #clock: Clock;
-  readonly #holdMs: number;
+  readonly #deadlineMs: number;
   readonly #onEnd: (node: string) => void;
   readonly #returns = new Map<string, Return>();
 
   /** @param onEnd called when the time is over that this process holds itself to its share. */
   constructor(clock: Clock, deadlineMs: number, onEnd: (node: string) => void) {
     this.#clock = clock;
-    this.#holdMs = holdMs(deadlineMs);
+    this.#deadlineMs = deadlineMs;
     this.#onEnd = onEnd;
   }
 
-  /** A node has answered for the first time since `awaySinceMs`. */
-  begin(node: string, awaySinceMs: number): void {
+  /**
+   * A node has answered for the first time since `awaySinceMs`.
+   * @param awayMs for how long it can have been away, for whichever process: since it last answered this one.
+   */
+  begin(node: string, awaySinceMs: number, awayMs: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    // One that was away for long, was back and is back once more: some may have missed that.
+    const untilMs = Math.max(this.#returns.get(node)?.untilMs ?? nowMs, nowMs + holdMs(awayMs, this.#deadlineMs));
     this.cancel(node);
     const end = this.#clock.startTimer(
       () => {
         this.cancel(node);
         this.#onEnd(node);
       },
-      this.#holdMs,
+      untilMs - nowMs,
       false,
     );
-    this.#returns.set(node, { awaySinceMs, end });
+    this.#returns.set(node, { awaySinceMs, untilMs, end });
     this.isUnderWay = true;
   }
 
@@ -77,7 +88,12 @@ export class CommonReturn {
   }
 }
 
-/** The longest that another process takes to notice, and once more for one whose probe was lost. */
-export function holdMs(deadlineMs: number): number {
-  return 2 * (LONGEST_PROBE_PAUSE_MS + deadlineMs);
+/**
+ * The longest that another process takes to notice, and once more for one whose probe was lost: probes are the rarer, the longer the
+ * store has been away, and it grows longer meanwhile.
+ */
+export function holdMs(awayMs: number, deadlineMs: number): number {
+  let ms = 0;
+  for (let i = 0; i < ROUNDS; i++) ms = 2 * (longestProbePauseMs(awayMs + ms) + deadlineMs);
+  return Math.ceil(ms);
 }

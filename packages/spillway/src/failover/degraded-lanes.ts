@@ -13,7 +13,7 @@ import { BlockedKeys } from "./blocked-keys.ts";
 import { CommonReturn } from "./common-return.ts";
 import { leaseStandsMs } from "./lease-stands.ts";
 import type { LetGoBuckets } from "./let-go-buckets.ts";
-import type { NodeGuards } from "./node-guards.ts";
+import type { Absence, NodeGuards } from "./node-guards.ts";
 import { type ProcessBuckets, processBucketsOf } from "./process-buckets.ts";
 import { Repayments } from "./repayments.ts";
 import type { Phase, ReplicaShares, ShareUser } from "./replica-shares.ts";
@@ -110,7 +110,7 @@ export class DegradedLanes implements ShareUser {
 
   phase(): Phase {
     if (this.#returns.isEnding) return "returning";
-    return this.#options.guards.isWhole ? "ready" : "away";
+    return this.#options.guards.isAnswering ? "ready" : "away";
   }
 
   awaySinceMs(key: string): number | undefined {
@@ -191,8 +191,8 @@ export class DegradedLanes implements ShareUser {
   }
 
   /** A node answers again: it is told of every key what went in without it, also of those that nobody asks for any more. */
-  onAnswering(node: string, awaySinceMs: number, unnoticedMs: number): void {
-    this.#returns.begin(node, awaySinceMs);
+  onAnswering(node: string, { awaySinceMs, unnoticedMs, silentMs }: Absence): void {
+    this.#returns.begin(node, awaySinceMs, silentMs);
     this.tellAll(unnoticedMs);
   }
 
@@ -200,6 +200,7 @@ export class DegradedLanes implements ShareUser {
   onGone(node: string, isForGood: boolean): void {
     if (isForGood) {
       this.#returns.cancel(node);
+      this.#shares.noteReady();
       return;
     }
     this.#returns.putOff(node);
@@ -278,6 +279,7 @@ export class DegradedLanes implements ShareUser {
     for (const bucket of this.#buckets.values()) if (guards.nodeOf(bucket.key) === node) this.#tell(bucket, 0);
     this.#tellLetGo((key) => guards.nodeOf(key) === node, 0);
     if (guards.isWhole && !this.#returns.isUnderWay && this.#shares.isReady) this.#letGo.forgetTimes();
+    this.#shares.noteReady();
   }
 
   #backstopOf(lane: Lane, awaySinceMs: number, nowMs: number): LaneBackstop {

@@ -3,8 +3,14 @@ const SMOOTHING_MS = 5000;
 const ALERT_MS = 500;
 /** Silence is the time in which so many decisions would have been asked for, within bounds. */
 const QUIET_DECISIONS = 20;
-const SHORTEST_QUIET_MS = 750;
+const SHORTEST_QUIET_MS = 100;
 const LONGEST_QUIET_MS = 5000;
+/** Silence is looked for so often in that time, and not more often than this. */
+const LOOKS = 4;
+const SHORTEST_LOOK_MS = 50;
+/** Where work begins again so soon after it was over, it comes in bursts: its pauses are given more time then, up to this many times. */
+const SOON_MS = 600;
+const MOST_PATIENCE = 8;
 
 /** How much is asked of a process, from counts that are read now and then. Time is an argument. */
 export class DemandMeter {
@@ -15,6 +21,9 @@ export class DemandMeter {
   #quietMs = LONGEST_QUIET_MS;
   #perSecond = 0;
   #latePerSecond = 0;
+  #patience = 1;
+  /** When the work was over, until it begins again. */
+  #overMs: number | undefined;
 
   /** @param decisions the count so far. */
   constructor(decisions: number, nowMs: number) {
@@ -41,11 +50,17 @@ export class DemandMeter {
     this.#perSecond += (perSecond - this.#perSecond) * (1 - Math.exp(-elapsedMs / SMOOTHING_MS));
     this.#latePerSecond += (perSecond - this.#latePerSecond) * (1 - Math.exp(-elapsedMs / ALERT_MS));
     if (decisions !== this.#decisions) {
+      if (this.#overMs !== undefined) this.#beginAgain(nowMs - this.#overMs);
       this.#busyMs = nowMs;
-      this.#quietMs = clamped((1000 * QUIET_DECISIONS) / this.#perSecond);
+      this.#quietMs = Math.min(LONGEST_QUIET_MS, this.#patience * Math.max(SHORTEST_QUIET_MS, (1000 * QUIET_DECISIONS) / this.#perSecond));
     }
     this.#decisions = decisions;
     this.#nowMs = nowMs;
+  }
+
+  #beginAgain(afterMs: number): void {
+    this.#overMs = undefined;
+    this.#patience = afterMs < SOON_MS ? Math.min(MOST_PATIENCE, 2 * this.#patience) : Math.max(1, this.#patience / 2);
   }
 
   /** Decisions that are none: another counter joined, or left. */
@@ -60,6 +75,7 @@ export class DemandMeter {
 
   /** The work is over. */
   forgetAll(): void {
+    this.#overMs ??= this.#nowMs;
     this.#busyMs = Number.NEGATIVE_INFINITY;
     this.#perSecond = 0;
     this.#latePerSecond = 0;
@@ -69,8 +85,9 @@ export class DemandMeter {
   get quietInMs(): number {
     return Math.max(0, this.#quietMs - (this.#nowMs - this.#busyMs));
   }
-}
 
-function clamped(quietMs: number): number {
-  return Math.min(LONGEST_QUIET_MS, Math.max(SHORTEST_QUIET_MS, quietMs));
+  /** How long after the last reading there is reason for another one. */
+  get nextLookMs(): number {
+    return Math.ceil(Math.min(this.quietInMs, Math.max(SHORTEST_LOOK_MS, this.#quietMs / LOOKS)));
+  }
 }

@@ -51,6 +51,9 @@ export class NodeGuard {
   /** When the last call or probe was sent that showed the store to be away. */
   #failedSentMs = 0;
   #awaySinceMs = 0;
+  /** When the last call or probe was sent that was answered in time, by both clocks: one stands still while a machine is suspended. */
+  #answeredSentMs = Number.NEGATIVE_INFINITY;
+  #answeredSentWallMs = Number.NEGATIVE_INFINITY;
   #probeAddress: BucketAddress | undefined;
   /** The next probe, or the end of one that is under way. */
   #probeTimer: Timer | undefined;
@@ -84,6 +87,20 @@ export class NodeGuard {
   /** For how long the node may have been back by now, unnoticed: since the last call or probe was sent that failed. */
   get unnoticedMs(): number {
     return this.#clock.monotonicMs() - this.#failedSentMs;
+  }
+
+  /** For how long the node can have been away by now, for whichever process: since a call was sent that it answered in time. */
+  get silentMs(): number {
+    return Math.max(
+      this.#clock.monotonicMs() - this.#answeredSentMs,
+      this.#clock.wallMs() - this.#answeredSentWallMs,
+    );
+  }
+
+  #noteAnswered(sentMs: number, sentWallMs: number): void {
+    if (sentMs < this.#answeredSentMs) return;
+    this.#answeredSentMs = sentMs;
+    this.#answeredSentWallMs = sentWallMs;
   }
 
   /** Whether what was last asked of this node is asked of another one now. */
@@ -126,6 +143,7 @@ export class NodeGuard {
     let missed = false;
     let settled = false;
     const sentMs = this.#clock.monotonicMs();
+    const sentWallMs = this.#clock.wallMs();
     const leftMs = Math.max(1, this.#deadlineMs - (sentMs - oldestMs));
     const timer = this.#clock.startTimer(() => this.#clock.afterTurn(miss), leftMs, true);
     const miss = (): void => {
@@ -148,6 +166,7 @@ export class NodeGuard {
       }
       timer.cancel();
       landed();
+      this.#noteAnswered(sentMs, sentWallMs);
       this.#on({ kind: "answered" });
       // One that is over its time and yet not missed has waited for this process, not for the store.
       if (tookMs <= leftMs) this.#noteRoundTrip(tookMs);
@@ -188,7 +207,8 @@ export class NodeGuard {
     const before = this.#breaker;
     const after = nextBreaker(before, event, this.#clock.monotonicMs(), Math.random());
     this.#breaker = after;
-    if (before.kind === "closed" && after.kind === "open") this.#awaySinceMs = this.#failedSentMs;
+    // One that was back meanwhile, though only for probes, has decided for others.
+    if (before.kind !== "open" && after.kind === "open") this.#awaySinceMs = this.#failedSentMs;
     if (after.kind === "open" && after !== before) this.#scheduleProbe(after.nextProbeMs);
     // How long replies took while it was away says nothing of a store that is back.
     if (after.kind === "closed" && before.kind !== "closed") this.#roundTripMs = 0;
@@ -218,6 +238,7 @@ export class NodeGuard {
     }
     let over = false;
     const sentMs = this.#clock.monotonicMs();
+    const sentWallMs = this.#clock.wallMs();
     const end = (event: BreakerEvent): void => {
       if (over || this.#closed) return;
       over = true;
@@ -228,6 +249,7 @@ export class NodeGuard {
       if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
       else this.#on(event);
       if (event.kind === "probe-failed") this.#listener.onStillAway();
+      if (event.kind === "probe-answered") this.#noteAnswered(sentMs, sentWallMs);
     };
     const limit = this.#clock.startTimer(
       () => this.#clock.afterTurn(() => end({ kind: "probe-failed", reason: "no reply within the deadline" })),

@@ -13,12 +13,22 @@ export interface CallCounts {
   faults: number;
 }
 
+/** How a node was away that answers again. */
+export interface Absence {
+  /** Since when this process had known of it. */
+  readonly awaySinceMs: number;
+  /** For how long it may have been back. */
+  readonly unnoticedMs: number;
+  /** For how long it can have been away, for whichever process. */
+  readonly silentMs: number;
+}
+
 /** What the limiter is told of the parts of its store. */
 export interface GuardsListener {
   onStateChange(change: StateChange): void;
   onSent(): void;
-  /** A node has answered a probe: the first answer since `awaySinceMs`. It may have been back for `unnoticedMs`. */
-  onAnswering(node: string, awaySinceMs: number, unnoticedMs: number): void;
+  /** A node has answered a probe. */
+  onAnswering(node: string, absence: Absence): void;
   /** A node is left alone; for good when its keys have moved. */
   onGone(node: string, isForGood: boolean): void;
   /** A node that is left alone has not answered a probe. */
@@ -58,6 +68,12 @@ export class NodeGuards {
   /** Whether no part of the store is left alone. */
   get isWhole(): boolean {
     for (const guard of this.#guards.values()) if (guard.state.kind !== "closed") return false;
+    return true;
+  }
+
+  /** Whether each part of the store has answered when it was last asked, though perhaps only a probe. */
+  get isAnswering(): boolean {
+    for (const guard of this.#guards.values()) if (guard.state.kind === "open") return false;
     return true;
   }
 
@@ -109,7 +125,11 @@ export class NodeGuards {
 
   #tell(node: string, guard: NodeGuard, after: BreakerState, before: BreakerState): void {
     if (after.kind === "half-open")
-      this.#listener.onAnswering(node, guard.awaySinceMs ?? after.sinceMs, guard.unnoticedMs);
+      this.#listener.onAnswering(node, {
+        awaySinceMs: guard.awaySinceMs ?? after.sinceMs,
+        unnoticedMs: guard.unnoticedMs,
+        silentMs: guard.silentMs,
+      });
     else if (after.kind === "open") this.#listener.onGone(node, false);
     if (after.kind === "open" && before.kind === "closed") this.#change(node, "away", after.reason, AWAY);
     else if (after.kind === "closed") this.#change(node, "back", "it answers again", BACK);

@@ -10,8 +10,13 @@ const LIFE_MS = 30_000;
 /** A process speaks so often while it makes decisions: often at first and when something has moved. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 2000;
-/** The longest for one that others hold a share of still; there can be few, as much as is worth that. */
-const OWED_PAUSE_MS = 500;
+/** While there is work it looks so often how much. */
+const LOOK_PAUSE_MS = 100;
+/** At first and at last for one that others hold a share of still; there can be few, as much as is worth that. */
+const FIRST_OWED_PAUSE_MS = 50;
+const LAST_OWED_PAUSE_MS = 500;
+/** What was given up is told so soon. */
+const GIVEN_UP_PAUSE_MS = 50;
 /** Demand has moved when it is worth so much more or less of the limits than was last told; that is told at most so often. */
 const MOVED = WHOLE / 20;
 const MOVED_PAUSE_MS = 1000;
@@ -89,6 +94,7 @@ export class ReplicaShares {
   #nextBeatMs = 0;
   #nextMoveMs = 0;
   #pauseMs = FIRST_PAUSE_MS;
+  #owedPauseMs = FIRST_OWED_PAUSE_MS;
   /** The next look whether there is still work to do, or the beat that says what was given up. */
   #timer: Timer | undefined;
   #timerDueMs = 0;
@@ -188,10 +194,14 @@ export class ReplicaShares {
   noteAtWork(): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs < this.#nextLookMs || this.#store.allotShares === undefined) return;
-    this.#nextLookMs = nowMs + FIRST_PAUSE_MS;
+    this.#nextLookMs = nowMs + LOOK_PAUSE_MS;
+    if (this.#meter !== undefined) {
+      this.#lookAtWork(this.#meter, nowMs);
+      return;
+    }
+    this.#meter = new DemandMeter(this.#decisions, nowMs);
     // A process that has only just begun may be gone before it counts.
-    if (this.#meter === undefined) this.#meter = new DemandMeter(this.#decisions, nowMs);
-    else this.#lookAtWork(this.#meter, nowMs);
+    this.#nextLookMs = nowMs + FIRST_PAUSE_MS;
   }
 
   #lookAtWork(meter: DemandMeter, nowMs: number): void {
@@ -200,6 +210,7 @@ export class ReplicaShares {
       meter.forgetPast();
       this.#nextMoveMs = nowMs + MOVED_PAUSE_MS;
       this.#pauseMs = FIRST_PAUSE_MS;
+      this.#owedPauseMs = FIRST_OWED_PAUSE_MS;
       this.#nextBeatMs = nowMs;
     }
     if (nowMs >= this.#nextBeatMs && this.#phase() !== "returning") this.#beat(meter, nowMs);
@@ -219,7 +230,7 @@ export class ReplicaShares {
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
     this.#farewells = 0;
     void this.#say(this.#beatOf(wholeDemand(meter.perSecond)));
-    this.#startTimer(Math.max(FIRST_PAUSE_MS, meter.quietInMs));
+    this.#startTimer(meter.nextLookMs);
   }
 
   #beatOf(demand: number): Beat {
@@ -249,11 +260,19 @@ export class ReplicaShares {
     this.#held = { share, even, sentMs: sent.sentMs, sentWallMs: sent.sentWallMs };
     this.#counted = Math.max(1, replicas);
     this.#allDemand = demand;
-    if (share < due - MOVED) this.#nextBeatMs = Math.min(this.#nextBeatMs, nowMs + OWED_PAUSE_MS);
+    if (share < due - MOVED) {
+      this.#beatWithin(this.#owedPauseMs);
+      this.#owedPauseMs = Math.min(2 * this.#owedPauseMs, LAST_OWED_PAUSE_MS);
+    }
     if (this.#hasHeardAll) return;
     // What was given up is free for others once the store hears that it is, so that is said soon, with or without work.
-    this.#nextBeatMs = Math.min(this.#nextBeatMs, nowMs + FIRST_PAUSE_MS);
-    this.#startTimer(FIRST_PAUSE_MS);
+    this.#beatWithin(GIVEN_UP_PAUSE_MS);
+    this.#startTimer(GIVEN_UP_PAUSE_MS);
+  }
+
+  #beatWithin(ms: number): void {
+    this.#nextBeatMs = Math.min(this.#nextBeatMs, this.#clock.monotonicMs() + ms);
+    this.#nextLookMs = Math.min(this.#nextLookMs, this.#nextBeatMs);
   }
 
   /** Whether the store has been told of all that was given up. */
@@ -282,13 +301,21 @@ export class ReplicaShares {
     meter.read(this.#decisions, nowMs);
     if (meter.quietInMs > 0) {
       if (nowMs >= this.#nextBeatMs) this.#beat(meter, nowMs);
-      else this.#startTimer(Math.ceil(meter.quietInMs));
+      else this.#startTimer(meter.nextLookMs);
     } else if (this.#farewells === 0 || !this.#isAnswered || !this.#hasHeardAll) this.#letGo(meter);
   };
 
-  /** Says that there is no demand any more. The share goes with the answer; the even one is kept as long as the process counts. */
+  /** The store can be spoken to again, by one limiter at least: what was put off until then is due. */
+  noteReady(): void {
+    if (this.#beats === 0 || this.#timer !== undefined || this.#users.size === 0 || this.#phase() !== "ready") return;
+    if (!this.#isAnswered || !this.#hasHeardAll) this.#farewells = 0;
+    this.#startTimer(GIVEN_UP_PAUSE_MS);
+  }
+
+  /** Gives up the share and says so: there is no demand any more. The even one is kept as long as the process counts. */
   #letGo(meter: DemandMeter): void {
     meter.forgetAll();
+    if (this.#held !== undefined) this.#held = { ...this.#held, share: 0 };
     if (this.#farewells >= MOST_FAREWELLS) return;
     this.#farewells++;
     void this.#say(this.#beatOf(0));
