@@ -190,9 +190,10 @@ class Simulation {
 
   get #roadFaults(): RoadFaults {
     const { faults = NO_FAULTS, wordFaults = faults, returnFaults = faults, outage } = this.#options;
-    const backMs = outage?.toMs ?? Number.POSITIVE_INFINITY;
+    const { fromMs, toMs } = outage ?? { fromMs: Number.POSITIVE_INFINITY, toMs: Number.POSITIVE_INFINITY };
+    const isReturn = (nowMs: number): boolean => nowMs >= fromMs && Math.abs(nowMs - toMs) < RETURN_MS;
     return {
-      calls: (nowMs) => (Math.abs(nowMs - backMs) < RETURN_MS ? returnFaults : faults),
+      calls: (nowMs) => (isReturn(nowMs) ? returnFaults : faults),
       words: wordFaults,
     };
   }

@@ -7,6 +7,9 @@ import { Redis } from "ioredis";
 import { createRateLimiter, redisStore } from "spillway";
 
 const KEY = "fleet";
+/** Asked for twice as the worker starts, far enough apart for Redis to hear of the process. */
+const HELLO_KEY = "hello";
+const HELLO_PAUSE_MS = 300;
 const CONNECTED_WITHIN_MS = 5_000;
 /** A decision comes within microseconds of the reading that it was made on, unless the process was kept from running. */
 const FRESH_MS = 0.25;
@@ -64,7 +67,8 @@ function watched(inner) {
   });
 }
 
-subscribe("spillway:decision", ({ allowed, source, degraded }) => {
+subscribe("spillway:decision", ({ key, allowed, source, degraded }) => {
+  if (key !== KEY) return;
   answered++;
   if (!allowed) return;
   if (source === "store") {
@@ -84,6 +88,9 @@ const operations = {
     store = redisStore(new Redis({ ...redis, lazyConnect: true }), { prefix });
     limiter = createRateLimiter({ ...options, store: watched(store), clock, onStateChange: () => {} });
     await eventually(() => limiter.peek(KEY), { withinMs: CONNECTED_WITHIN_MS });
+    await limiter.consume(HELLO_KEY);
+    await pause(HELLO_PAUSE_MS);
+    await limiter.consume(HELLO_KEY);
   },
   /** Asks at `dueMs` from `startMs` on, and waits `lingerMs` at most for the last answers. */
   async load({ startMs, dueMs, lingerMs }) {

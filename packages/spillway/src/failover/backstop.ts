@@ -110,17 +110,25 @@ export class Backstop {
     bucket.withheldMs = 0;
   }
 
-  /** @param buckets one per cost. */
+  /**
+   * @param buckets one per cost.
+   * @param isSuspended whether shares must not be used now; policies that are open without the store are.
+   */
   decide(
     key: string,
     costs: readonly number[],
     buckets: readonly BackstopBucket[],
     awaySinceMs: number,
     nowUs: number,
+    isSuspended = false,
   ): Decision {
     const own = this.#advanceAll(buckets, awaySinceMs, nowUs);
     const never = costs.map((cost, i) => cost > bucketAt(buckets, i).policy.capacity);
-    const refusals = own.map((policy, i) => never[i] || refuses(policy, bucketAt(buckets, i), costs[i] as number));
+    const refusals = own.map((policy, i) => {
+      const bucket = bucketAt(buckets, i);
+      const cost = costs[i] as number;
+      return never[i] || refuses(policy, bucket, cost) || (isSuspended && bucket.mode === "backstop" && cost > 0);
+    });
     const admitted = !refusals.includes(true);
     if (admitted) this.#admit(own, costs, buckets);
     const statuses = statusesOf(own, costs, buckets, refusals, nowUs);

@@ -4,7 +4,8 @@ import {
   admitsCall,
   type BreakerEvent,
   type BreakerState,
-  LONGEST_PROBE_PAUSE_MS,
+  longestProbePauseMs,
+  longestUnnoticedMs,
   newBreaker,
   nextBreaker,
 } from "./circuit-breaker.ts";
@@ -97,12 +98,21 @@ describe("an open breaker", () => {
     );
   });
 
-  it("probes after 100 ms, then doubles the delay to half a second", () => {
-    const delays = [0, 1, 2, 3, 4, 5, 9].map((failed) => {
-      const state = after(`fatal, ${failed} x probe fault`);
-      return state.kind === "open" ? state.probeDelayMs : undefined;
+  it("probes after 50 ms, and then after a tenth of the time since it opened, half a second at most", () => {
+    const pauses = [0, 100, 400, 600, 2000, 4900, 60_000].map((openMs) => {
+      const state = nextBreaker(after("fatal"), EVENTS["probe fault"], 1 + openMs, 0.5);
+      return state.kind === "open" ? state.nextProbeMs - (1 + openMs) : undefined;
     });
-    expect(delays).toEqual([100, 200, 400, 500, 500, 500, 500]);
+    expect(pauses).toEqual([50, 50, 50, 60, 200, 490, 500]);
+  });
+
+  it("never waits longer for the next probe than others count on", () => {
+    for (const openMs of [0, 499, 501, 3000, 80_000]) {
+      const state = nextBreaker(after("fatal"), EVENTS["probe fault"], 1 + openMs, 0.999999);
+      const pauseMs = state.kind === "open" ? state.nextProbeMs - (1 + openMs) : Number.NaN;
+      expect(pauseMs).toBeCloseTo(longestProbePauseMs(openMs), 2);
+      expect(longestUnnoticedMs(openMs, 50)).toBeCloseTo(pauseMs + 100, 2);
+    }
   });
 
   it("spreads its probes by chance from three to five quarters of the delay", () => {
@@ -110,7 +120,7 @@ describe("an open breaker", () => {
       const state = after("fatal", 10, chance);
       return state.kind === "open" ? state.nextProbeMs : undefined;
     };
-    expect([dueAfter(0), dueAfter(0.5), dueAfter(0.999)]).toEqual([85, 110, expect.closeTo(134.95, 5)]);
+    expect([dueAfter(0), dueAfter(0.5), dueAfter(0.999)]).toEqual([47.5, 60, expect.closeTo(72.475, 5)]);
   });
 
   it("keeps its first reason and its start through probes and failed trials", () => {
@@ -145,9 +155,15 @@ describe("a half-open breaker", () => {
     expect(after(`${HALF_OPEN}, 2 x trial`)).toEqual(after(`${HALF_OPEN}, trial`));
   });
 
-  it("goes on doubling the delay when the trial fails, and starts afresh when it succeeds", () => {
-    expect(after("fatal, probe fault, probe answer, trial, miss")).toMatchObject({ kind: "open", probeDelayMs: 400 });
-    expect(after("fatal, probe fault, probe answer, trial, answer, fatal")).toMatchObject({ probeDelayMs: 100 });
+  it("goes on as before when a trial fails that came at once, and as one that opens anew when it came later", () => {
+    const failedAfter = (ms: number): number | undefined => {
+      let state = nextBreaker(after("fatal"), EVENTS["probe answer"], 4001, 0.5);
+      state = nextBreaker(state, EVENTS.trial, 4001 + ms, 0.5);
+      state = nextBreaker(state, EVENTS.miss, 4051 + ms, 0.5);
+      return state.kind === "open" ? state.nextProbeMs - (4051 + ms) : undefined;
+    };
+    expect([0, 90, 110, 5000].map(failedAfter)).toEqual([405, 414, 50, 50]);
+    expect(after("fatal, probe fault, probe answer, trial, answer, fatal")).toMatchObject({ openedMs: 6, sinceMs: 6 });
   });
 
   it("closes without memory of what was before", () => {
@@ -168,7 +184,10 @@ describe("a breaker under any events", () => {
           expect(admitsCall(state)).toBe(
             state.kind === "closed" || (state.kind === "half-open" && state.trialMs === undefined),
           );
-          if (state.kind === "open") expect(state.nextProbeMs - nowMs).toBeLessThanOrEqual(LONGEST_PROBE_PAUSE_MS);
+          if (state.kind === "open") {
+            const mostMs = longestProbePauseMs(nowMs - state.openedMs);
+            expect(state.nextProbeMs - nowMs).toBeLessThanOrEqual(mostMs);
+          }
         }
         for (const event of [EVENTS["probe answer"], EVENTS.trial, EVENTS.answer])
           state = nextBreaker(state, event, nowMs, 0.5);

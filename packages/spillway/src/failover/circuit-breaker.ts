@@ -18,10 +18,8 @@ export interface OpenBreaker {
   readonly kind: "open";
   readonly sinceMs: number;
   readonly reason: string;
-  /** The same since a probe was last answered and the trial after it failed. */
+  /** The same, but for a time in which it may have served others: a trial that came long after the probe began another one. */
   readonly openedMs: number;
-  /** Trials that failed since `sinceMs`. */
-  readonly failedTrials: number;
   readonly nextProbeMs: number;
 }
 
@@ -30,7 +28,9 @@ export interface HalfOpenBreaker {
   readonly kind: "half-open";
   readonly sinceMs: number;
   readonly reason: string;
-  readonly failedTrials: number;
+  readonly openedMs: number;
+  /** When the probe was answered. */
+  readonly answeredMs: number;
   /** When the trial was let through; it counts as failed when it never settles. */
   readonly trialMs: number | undefined;
 }
@@ -55,19 +55,27 @@ const PROBE_PART = 0.1;
 const SHORTEST_PROBE_MS = 50;
 const LONGEST_PROBE_MS = 500;
 const PROBE_JITTER = 0.25;
+/** A trial that fails so soon after a probe was answered shows that the store was not really back. */
+const SAME_ABSENCE_MS = 100;
 
 /**
  * The longest between two probes while the store has been left alone for no more than `openMs`: when it is back, it is noticed
  * within this and the time that its answer takes.
  */
 export function longestProbePauseMs(openMs: number): number {
-  return probeDelayMs(openMs, 0) * (1 + PROBE_JITTER);
+  return probeDelayMs(openMs) * (1 + PROBE_JITTER);
 }
 
-/** A store that answers probes and then fails its trial is probed less and less often. */
-function probeDelayMs(openMs: number, failedTrials: number): number {
-  const leastMs = SHORTEST_PROBE_MS * 2 ** Math.max(0, failedTrials - 1);
-  return Math.min(LONGEST_PROBE_MS, Math.max(leastMs, openMs * PROBE_PART));
+/**
+ * The longest since the last probe that failed was sent until another one has failed, or was answered.
+ * @param deadlineMs how long an answer is waited for.
+ */
+export function longestUnnoticedMs(openMs: number, deadlineMs: number): number {
+  return longestProbePauseMs(openMs) + 2 * deadlineMs;
+}
+
+function probeDelayMs(openMs: number): number {
+  return Math.min(LONGEST_PROBE_MS, Math.max(SHORTEST_PROBE_MS, openMs * PROBE_PART));
 }
 
 /** A breaker that has seen nothing. */
@@ -85,16 +93,9 @@ export function nextBreaker(state: BreakerState, event: BreakerEvent, nowMs: num
     case "closed":
       return whenClosed(state, event, nowMs, chance);
     case "open":
-      if (event.kind === "probe-failed")
-        return probedNext(state, nowMs, chance);
+      if (event.kind === "probe-failed") return probedNext(state, nowMs, chance);
       if (event.kind !== "probe-answered") return state;
-      return {
-        kind: "half-open",
-        sinceMs: state.sinceMs,
-        reason: state.reason,
-        failedTrials: state.failedTrials,
-        trialMs: undefined,
-      };
+      return { ...storyOf(state), kind: "half-open", answeredMs: nowMs, trialMs: undefined };
     case "half-open":
       return whenHalfOpen(state, event, nowMs, chance);
   }
@@ -111,7 +112,8 @@ function whenClosed(state: ClosedBreaker, event: BreakerEvent, nowMs: number, ch
   const reason = event.kind === "missed" ? "no reply within the deadline" : event.reason;
   const fatal = event.kind === "failed" && event.fatal;
   const tooMany = seen.calls >= LEAST_CALLS && failures * 2 >= seen.calls;
-  if (fatal || tooMany || misses >= MOST_MISSES) return opened({ reason, sinceMs: nowMs, failedTrials: 0 }, nowMs, chance);
+  if (fatal || tooMany || misses >= MOST_MISSES)
+    return opened({ reason, sinceMs: nowMs, openedMs: nowMs }, nowMs, chance);
   return { ...seen, failures, misses };
 }
 
@@ -126,9 +128,9 @@ function whenHalfOpen(state: HalfOpenBreaker, event: BreakerEvent, nowMs: number
       if (state.trialMs === undefined) return state;
       return opened(
         {
-          reason: event.kind === "failed" ? event.reason : state.reason,
-          sinceMs: state.sinceMs,
-          failedTrials: state.failedTrials + 1,
+          ...storyOf(state),
+          ...(event.kind === "failed" ? { reason: event.reason } : {}),
+          ...(state.trialMs - state.answeredMs > SAME_ABSENCE_MS ? { openedMs: nowMs } : {}),
         },
         nowMs,
         chance,
@@ -138,16 +140,18 @@ function whenHalfOpen(state: HalfOpenBreaker, event: BreakerEvent, nowMs: number
   }
 }
 
-function opened(
-  story: Pick<OpenBreaker, "reason" | "sinceMs" | "failedTrials">,
-  nowMs: number,
-  chance: number,
-): OpenBreaker {
-  return probedNext({ ...story, kind: "open", openedMs: nowMs, nextProbeMs: nowMs }, nowMs, chance);
+type Story = Pick<OpenBreaker, "reason" | "sinceMs" | "openedMs">;
+
+function storyOf({ reason, sinceMs, openedMs }: Story): Story {
+  return { reason, sinceMs, openedMs };
+}
+
+function opened(story: Story, nowMs: number, chance: number): OpenBreaker {
+  return probedNext({ ...story, kind: "open", nextProbeMs: nowMs }, nowMs, chance);
 }
 
 function probedNext(state: OpenBreaker, nowMs: number, chance: number): OpenBreaker {
-  const delayMs = probeDelayMs(nowMs - state.openedMs, state.failedTrials);
+  const delayMs = probeDelayMs(nowMs - state.openedMs);
   return { ...state, nextProbeMs: nowMs + delayMs * (1 + PROBE_JITTER * (2 * chance - 1)) };
 }
 

@@ -89,11 +89,12 @@ export class CommonReturn {
 }
 
 /**
- * The longest that another process takes to notice, and once more for one whose probe was lost: probes are the rarer, the longer the
- * store has been away, and it grows longer meanwhile.
+ * The longest that another process takes to notice, also one whose probe was lost. A probe that left just before the store was back
+ * fails within a deadline, the next one that is lost a pause and a deadline later, and after one more pause it is answered within
+ * a deadline. Pauses are the longer, the longer the store was away, and grow meanwhile.
  */
 export function holdMs(awayMs: number, deadlineMs: number): number {
   let ms = 0;
-  for (let i = 0; i < ROUNDS; i++) ms = 2 * (longestProbePauseMs(awayMs + ms) + deadlineMs);
+  for (let i = 0; i < ROUNDS; i++) ms = 2 * longestProbePauseMs(awayMs + ms) + 3 * deadlineMs;
   return Math.ceil(ms);
 }

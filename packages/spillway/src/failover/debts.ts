@@ -69,15 +69,18 @@ export class Debts {
     if (paid.length > 0) this.#oldest = undefined;
   }
 
-  /** Takes those of keys that the store can be told of, in order of age. */
-  take(canTell: (key: string) => boolean): Debt[] {
+  /** Those that have some, in order of age. */
+  keys(): string[] {
+    return [...this.#byKey.rkeys()];
+  }
+
+  /** Takes those of a key. */
+  take(key: string): Debt[] {
     const taken: Debt[] = [];
+    for (let link = this.#byKey.get(key); link !== undefined; link = link.next) taken.push(link);
+    if (taken.length === 0) return taken;
     this.#oldest = undefined;
-    for (const key of [...this.#byKey.rkeys()]) {
-      if (!canTell(key)) continue;
-      for (let link = this.#byKey.get(key); link !== undefined; link = link.next) taken.push(link);
-      this.#byKey.delete(key);
-    }
+    this.#byKey.delete(key);
     return taken;
   }
 }

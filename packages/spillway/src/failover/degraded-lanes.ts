@@ -17,6 +17,7 @@ import type { Absence, NodeGuards } from "./node-guards.ts";
 import { type ProcessBuckets, processBucketsOf } from "./process-buckets.ts";
 import { Repayments } from "./repayments.ts";
 import type { Phase, ReplicaShares, ShareUser } from "./replica-shares.ts";
+import { Rounds } from "./rounds.ts";
 import type { ShareBuckets } from "./share-buckets.ts";
 
 export interface DegradedLanesOptions {
@@ -42,6 +43,9 @@ export interface LaneBackstop {
   reserved: number;
 }
 
+/** Names a round through all that can be told. */
+const ALL = "all";
+
 type KnownStart = Omit<BackstopStart, "leaseMs" | "withheldMs">;
 
 /** Lanes that are decided for without the store, and held to their share for a while once it is back. */
@@ -53,6 +57,9 @@ export class DegradedLanes implements ShareUser {
   readonly #repayments: Repayments;
   readonly #returns: CommonReturn;
   readonly #blocked: BlockedKeys;
+  readonly #rounds: Rounds;
+  /** When the store was not back yet for sure, for those who are told of in the round through all. */
+  #awayUntilMs = 0;
 
   constructor(options: DegradedLanesOptions) {
     const { store, clock, deadlineMs, maxKeys, replicas, onStoreFailure } = options;
@@ -60,9 +67,10 @@ export class DegradedLanes implements ShareUser {
     this.replicas = replicas;
     this.#process = processBucketsOf(store, clock, maxKeys);
     this.#backstop = new Backstop((awaySinceMs) => this.#shares.inUse(awaySinceMs), onStoreFailure);
-    this.#repayments = new Repayments(store, clock, 2 * maxKeys);
+    this.#repayments = new Repayments(store, clock, 2 * deadlineMs, 2 * maxKeys);
     this.#returns = new CommonReturn(clock, deadlineMs, (node) => this.#end(node));
     this.#blocked = new BlockedKeys(maxKeys);
+    this.#rounds = new Rounds(clock);
     this.#shares.join(this);
   }
 
@@ -127,10 +135,12 @@ export class DegradedLanes implements ShareUser {
     const nowMs = clock.monotonicMs();
     const blocked = this.#blocked.refuse(lane, costs, nowMs);
     if (blocked !== undefined) return blocked;
+    const { guards, lanes } = this.#options;
+    const { isOverdue } = guards.guardOf(guards.groupOf(lane.keyOf(0)));
     const awaySinceMs = this.awaySinceMs(lane.keyOf(0)) ?? nowMs;
     const { buckets } = this.#backstopOf(lane, awaySinceMs, nowMs);
-    this.#options.lanes.noteDecided(lane, nowMs);
-    return this.#backstop.decide(lane.key, costs, buckets, awaySinceMs, Math.floor(nowMs * 1000));
+    lanes.noteDecided(lane, nowMs);
+    return this.#backstop.decide(lane.key, costs, buckets, awaySinceMs, Math.floor(nowMs * 1000), isOverdue);
   }
 
   /** Whether what is admitted on this lane has to be charged to the share as well. */
@@ -213,24 +223,37 @@ export class DegradedLanes implements ShareUser {
     this.#process.tidy();
   }
 
-  /** Tells the store all that it can be told now. */
+  /** Tells the store all that it can be told, beginning now. */
   tellAll(unnoticedMs = 0): void {
-    const { guards } = this.#options;
+    const { clock, guards } = this.#options;
+    const awayUntilMs = clock.monotonicMs() - unnoticedMs;
+    // Of those whom an earlier round has not come to, too little must not be told.
+    this.#awayUntilMs = this.#rounds.has(ALL) ? Math.min(this.#awayUntilMs, awayUntilMs) : awayUntilMs;
     const canTell = (key: string): boolean => guards.guardOf(guards.groupOf(key)).state.kind !== "open";
-    for (const bucket of this.#buckets.values()) if (canTell(bucket.key)) this.#tell(bucket, unnoticedMs);
-    this.#tellLetGo(canTell, unnoticedMs);
+    this.#rounds.start(ALL, this.#tellEach(canTell, this.#awayUntilMs));
     this.#repayments.send();
+  }
+
+  /** Step by step; what is there when it begins. */
+  *#tellEach(isMeant: (key: string) => boolean, awayUntilMs?: number): Generator<undefined, undefined> {
+    const { clock } = this.#options;
+    const unnoticedMs = (): number => (awayUntilMs === undefined ? 0 : clock.monotonicMs() - awayUntilMs);
+    for (const bucket of this.#buckets.values()) {
+      const { key, policy } = bucket;
+      if (this.#buckets.find(key, policy.name) === bucket && isMeant(key)) this.#tell(bucket, unnoticedMs());
+      yield;
+    }
+    for (const key of this.#letGo.debtors()) {
+      if (isMeant(key))
+        for (const { policy, tokens } of this.#letGo.takeOwed(key, unnoticedMs(), clock.monotonicMs()))
+          this.#repayments.add({ key, policy }, tokens);
+      yield;
+    }
   }
 
   /** Takes over whether the buckets of a lane are blocked: that holds while the store cannot be asked. */
   noteStates(lane: Lane, states: readonly BucketState[], storeUs: number): void {
     this.#blocked.note(lane, states, storeUs, this.#options.clock.monotonicMs());
-  }
-
-  #tellLetGo(canTell: (key: string) => boolean, unnoticedMs: number): void {
-    const { clock } = this.#options;
-    for (const { key, policy, tokens } of this.#letGo.takeOwed(canTell, unnoticedMs, clock.monotonicMs()))
-      this.#repayments.add({ key, policy }, tokens);
   }
 
   /** The key of a lane is as if unused. */
@@ -243,6 +266,7 @@ export class DegradedLanes implements ShareUser {
   /** Gives the shares back, as far as the store hears of it. */
   async close(): Promise<void> {
     this.#returns.close();
+    this.#rounds.finish();
     const left = this.#shares.leave(this);
     this.#tellAtEnd();
     await Promise.all([this.#repayments.sendNow(), left]);
@@ -275,11 +299,14 @@ export class DegradedLanes implements ShareUser {
 
   /** Everybody is back: what was kept to hold the lanes of a node to their share is not needed any more. */
   #end(node: string): void {
-    const { guards } = this.#options;
-    for (const bucket of this.#buckets.values()) if (guards.nodeOf(bucket.key) === node) this.#tell(bucket, 0);
-    this.#tellLetGo((key) => guards.nodeOf(key) === node, 0);
-    if (guards.isWhole && !this.#returns.isUnderWay && this.#shares.isReady) this.#letGo.forgetTimes();
+    this.#rounds.start(`end of ${node}`, this.#letGoOf(node));
     this.#shares.noteReady();
+  }
+
+  *#letGoOf(node: string): Generator<undefined, undefined> {
+    const { guards } = this.#options;
+    yield* this.#tellEach((key) => guards.nodeOf(key) === node && !this.#isHeld(key));
+    if (guards.isWhole && !this.#returns.isUnderWay && this.#shares.isReady) this.#letGo.forgetTimes();
   }
 
   #backstopOf(lane: Lane, awaySinceMs: number, nowMs: number): LaneBackstop {

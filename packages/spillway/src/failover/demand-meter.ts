@@ -52,7 +52,10 @@ export class DemandMeter {
     if (decisions !== this.#decisions) {
       if (this.#overMs !== undefined) this.#beginAgain(nowMs - this.#overMs);
       this.#busyMs = nowMs;
-      this.#quietMs = Math.min(LONGEST_QUIET_MS, this.#patience * Math.max(SHORTEST_QUIET_MS, (1000 * QUIET_DECISIONS) / this.#perSecond));
+      this.#quietMs = Math.min(
+        LONGEST_QUIET_MS,
+        this.#patience * Math.max(SHORTEST_QUIET_MS, (1000 * QUIET_DECISIONS) / this.#perSecond),
+      );
     }
     this.#decisions = decisions;
     this.#nowMs = nowMs;

@@ -5,6 +5,7 @@ import {
   admitsCall,
   type BreakerEvent,
   type BreakerState,
+  longestUnnoticedMs,
   MOST_MISSES,
   newBreaker,
   nextBreaker,
@@ -51,7 +52,7 @@ export class NodeGuard {
   /** When the last call or probe was sent that showed the store to be away. */
   #failedSentMs = 0;
   #awaySinceMs = 0;
-  /** When the last call or probe was sent that was answered in time, by both clocks: one stands still while a machine is suspended. */
+  /** When the last call was sent that was answered in time, by both clocks: one stands still while a machine is suspended. */
   #answeredSentMs = Number.NEGATIVE_INFINITY;
   #answeredSentWallMs = Number.NEGATIVE_INFINITY;
   #probeAddress: BucketAddress | undefined;
@@ -89,12 +90,22 @@ export class NodeGuard {
     return this.#clock.monotonicMs() - this.#failedSentMs;
   }
 
-  /** For how long the node can have been away by now, for whichever process: since a call was sent that it answered in time. */
+  /**
+   * For how long the node can have been away by now, for whichever process: since a call was sent that it answered in time. A probe
+   * that is answered does not show that it serves anybody.
+   */
   get silentMs(): number {
-    return Math.max(
-      this.#clock.monotonicMs() - this.#answeredSentMs,
-      this.#clock.wallMs() - this.#answeredSentWallMs,
-    );
+    return Math.max(this.#clock.monotonicMs() - this.#answeredSentMs, this.#clock.wallMs() - this.#answeredSentWallMs);
+  }
+
+  /**
+   * Whether it was not looked for the node as soon as others count on it, since this process was kept from running: it may have been
+   * back for longer than they hold back.
+   */
+  get isOverdue(): boolean {
+    if (this.#breaker.kind !== "open") return false;
+    const openMs = this.#clock.monotonicMs() - this.#breaker.openedMs;
+    return this.unnoticedMs > longestUnnoticedMs(openMs, this.#deadlineMs);
   }
 
   #noteAnswered(sentMs: number, sentWallMs: number): void {
@@ -207,8 +218,8 @@ export class NodeGuard {
     const before = this.#breaker;
     const after = nextBreaker(before, event, this.#clock.monotonicMs(), Math.random());
     this.#breaker = after;
-    // One that was back meanwhile, though only for probes, has decided for others.
-    if (before.kind !== "open" && after.kind === "open") this.#awaySinceMs = this.#failedSentMs;
+    if (after.kind === "open" && (before.kind === "closed" || before.openedMs !== after.openedMs))
+      this.#awaySinceMs = this.#failedSentMs;
     if (after.kind === "open" && after !== before) this.#scheduleProbe(after.nextProbeMs);
     // How long replies took while it was away says nothing of a store that is back.
     if (after.kind === "closed" && before.kind !== "closed") this.#roundTripMs = 0;
@@ -238,7 +249,6 @@ export class NodeGuard {
     }
     let over = false;
     const sentMs = this.#clock.monotonicMs();
-    const sentWallMs = this.#clock.wallMs();
     const end = (event: BreakerEvent): void => {
       if (over || this.#closed) return;
       over = true;
@@ -249,7 +259,6 @@ export class NodeGuard {
       if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
       else this.#on(event);
       if (event.kind === "probe-failed") this.#listener.onStillAway();
-      if (event.kind === "probe-answered") this.#noteAnswered(sentMs, sentWallMs);
     };
     const limit = this.#clock.startTimer(
       () => this.#clock.afterTurn(() => end({ kind: "probe-failed", reason: "no reply within the deadline" })),

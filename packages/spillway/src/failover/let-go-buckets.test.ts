@@ -46,7 +46,8 @@ class Process {
     const owed = new Map<string, number>();
     const add = (key: string, tokens: number): void => void owed.set(key, (owed.get(key) ?? 0) + tokens);
     for (const bucket of this.#buckets.values()) add(bucket.key, this.#backstop.takeOwed(bucket, 0, 0, nowMs * 1000));
-    for (const { key, tokens } of this.#letGo.takeOwed(() => true, 0, nowMs)) add(key, tokens);
+    for (const debtor of this.#letGo.debtors())
+      for (const { key, tokens } of this.#letGo.takeOwed(debtor, 0, nowMs)) add(key, tokens);
     return owed;
   }
 

@@ -84,13 +84,18 @@ export class LetGoBuckets {
     lowerTo(state, this.#own.of(policy, share), least, this.#times.fullMs(idOf(bucket)) * 1000, nowUs);
   }
 
-  /** What the store can be told now of what went in on them, if anything. It counts as told. */
-  takeOwed(canTell: (key: string) => boolean, unnoticedMs: number, nowMs: number): Owing[] {
-    if (this.#debts.size === 0) return [];
+  /** Keys of which the store has to be told, in order of age. */
+  debtors(): string[] {
+    return this.#debts.keys();
+  }
+
+  /** What the store can be told now of what went in on the buckets of a key, if anything. It counts as told. */
+  takeOwed(key: string, unnoticedMs: number, nowMs: number): Owing[] {
+    const debts = this.#debts.take(key);
+    if (debts.length === 0) return [];
     const share = this.#shareAt(nowMs);
-    const owing = ({ key, policy }: Debt, tokens: number): Owing => ({ key, policy, tokens });
-    return this.#debts
-      .take(canTell)
+    const owing = ({ policy }: Debt, tokens: number): Owing => ({ key, policy, tokens });
+    return debts
       .map((debt) => owing(debt, tokensOf(debt, share, unnoticedMs, nowMs)))
       .filter(({ tokens }) => tokens > 0);
   }

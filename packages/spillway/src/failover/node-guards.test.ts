@@ -7,7 +7,7 @@ import { type Policy, resolvePolicy } from "../policy.ts";
 import { memoryStore } from "../stores/memory-store.ts";
 import type { Store, TakeReply } from "../stores/store.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
-import { NodeGuards } from "./node-guards.ts";
+import { type Absence, NodeGuards } from "./node-guards.ts";
 
 const DEADLINE_MS = 50;
 const POLICY: Policy = resolvePolicy({ name: "p", limit: 10, period: "1s" }, "policy");
@@ -158,10 +158,12 @@ describe("a node that comes back", () => {
     expect([world.guards.isWhole, world.guards.nodeOf("abc"), world.guards.nodeOf("b")]).toEqual([false, "a:1", "b:2"]);
     delete world.answers["a:1"];
     await world.pass(200);
-    const [, answering] = world.returns as [unknown, [string, string, number, number]];
-    expect(answering).toEqual(["answering", "a:1", 40, expect.any(Number)]);
-    expect(answering[3]).toBeGreaterThan(0);
-    expect(answering[3]).toBeLessThan(140);
+    const [, answering] = world.returns as [unknown, [string, string, Absence]];
+    expect(answering.slice(0, 2)).toEqual(["answering", "a:1"]);
+    const { awaySinceMs, unnoticedMs, silentMs } = answering[2];
+    expect([awaySinceMs, silentMs]).toEqual([40, Number.POSITIVE_INFINITY]);
+    expect(unnoticedMs).toBeGreaterThan(0);
+    expect(unnoticedMs).toBeLessThan(90);
     expect(world.guards.isWhole).toBe(false);
     await world.ask("a");
     expect([world.guards.isWhole, world.returns.length]).toEqual([true, 2]);

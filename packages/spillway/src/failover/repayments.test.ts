@@ -6,25 +6,36 @@ import { manualClock } from "../testing/manual-clock.ts";
 import { Repayments } from "./repayments.ts";
 
 const POLICY: Policy = resolvePolicy({ name: "p", limit: 10, period: "1s" }, "policy");
+const ANSWER_WITHIN_MS = 100;
+const MOST_REPORTS = 10_000;
 const REPLY: PeekReply = { nowUs: 1, buckets: [] };
 
 function setup(groupOf: (key: string) => number = () => 0) {
   const calls: (readonly Adjustment[])[] = [];
   let fails: boolean | "silence" = false;
   const clock = manualClock();
+  let under = 0;
+  /** A turn of the event loop passes until a reply. */
+  const answered = async (): Promise<void> => {
+    under++;
+    await new Promise((resolve) => setImmediate(resolve));
+    under--;
+  };
   const store: Store = Object.assign(memoryStore({ clock }), {
     groupOf,
     adjust: async (adjustments: readonly Adjustment[]) => {
       calls.push(adjustments);
+      await answered();
       if (fails === "silence") return await new Promise<PeekReply>(() => {});
       if (fails) throw new Error("gone");
       return REPLY;
     },
   });
   return {
-    repayments: new Repayments(store, clock, 100),
+    repayments: new Repayments(store, clock, ANSWER_WITHIN_MS, MOST_REPORTS),
     calls,
     clock,
+    pending: () => under,
     pass: async (ms: number) => {
       clock.advance(ms);
       await turns();
@@ -66,19 +77,32 @@ describe("what went in without the store", () => {
     expect(calls.map(({ length }) => length)).toEqual([32, 32, 6]);
   });
 
+  it("is put in order a part at a time, and told in a few calls at a time, all of it", async () => {
+    const { repayments, calls, pending } = setup();
+    const { length } = Array.from({ length: 10_000 }, (_, i) => repayments.add({ key: `key${i}`, policy: POLICY }, 1));
+    let most = 0;
+    for (let i = 0; i < 400; i++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      most = Math.max(most, pending());
+    }
+    expect(new Set(calls.flat().map(({ key }) => key)).size).toBe(length);
+    expect(calls.flat().length).toBe(length);
+    expect(most).toBeLessThanOrEqual(4);
+  });
+
   it("is told again, when asked to, if it may not have arrived", async () => {
-    const { repayments, calls, fail } = setup();
+    const { repayments, calls, fail, pass } = setup();
     fail(true);
     repayments.add({ key: "key", policy: POLICY }, 7);
-    await turns();
-    expect(calls.length).toBe(1);
+    for (let i = 0; i < 20; i++) await pass(250);
+    expect(calls.length).toBe(4);
     fail(false);
     repayments.send();
     await turns();
-    expect(calls.map((call) => call[0]?.tokens)).toEqual([-7, -7]);
+    expect(calls.map((call) => call[0]?.tokens)).toEqual([-7, -7, -7, -7, -7]);
     repayments.send();
     await turns();
-    expect(calls.length).toBe(2);
+    expect(calls.length).toBe(5);
   });
 
   it("is told again soon, a few times, when nobody says that it arrived", async () => {
@@ -86,6 +110,12 @@ describe("what went in without the store", () => {
     fail("silence");
     repayments.add({ key: "key", policy: POLICY }, 7);
     await turns();
+    await pass(ANSWER_WITHIN_MS - 1);
+    expect(calls.length).toBe(1);
+    await pass(1);
+    expect(calls.length).toBe(1);
+    await pass(0.001);
+    expect(calls.length).toBe(2);
     for (let i = 0; i < 20; i++) await pass(250);
     expect(calls.map((call) => call[0]?.tokens)).toEqual([-7, -7, -7, -7]);
     fail(false);

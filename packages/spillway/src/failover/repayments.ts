@@ -4,9 +4,13 @@ import type { Adjustment, Store } from "../stores/store.ts";
 
 /** Reports of one call. */
 const REPORTS_PER_CALL = 32;
-/** A report that is not answered within this time is made again, so often. */
-const ANSWER_WITHIN_MS = 250;
+/** Reports that are put in order in one turn of the event loop. */
+const MOST_AT_ONCE = 4096;
+/** So many calls are under way at most: the callers' own are more urgent. */
+const MOST_CALLS = 4;
+/** A report that is not answered is made again, so often: at once, and then after this time more and more. */
 const MOST_REPEATS = 3;
+const REPEAT_PAUSE_MS = 250;
 
 /**
  * Tells the store, once it is back, what went in without it. A report that may not have arrived is made again: soon, while others
@@ -15,15 +19,21 @@ const MOST_REPEATS = 3;
 export class Repayments {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #answerWithinMs: number;
   readonly #most: number;
   #due: Adjustment[] = [];
   #scheduled = false;
+  #sending = 0;
   #repeats = 0;
 
-  /** @param most how many reports are kept while the store cannot be told. */
-  constructor(store: Store, clock: Clock, most: number) {
+  /**
+   * @param answerWithinMs what is not answered by then may be lost. Shorter than others hold back.
+   * @param most how many reports are kept while the store cannot be told.
+   */
+  constructor(store: Store, clock: Clock, answerWithinMs: number, most: number) {
     this.#store = store;
     this.#clock = clock;
+    this.#answerWithinMs = answerWithinMs;
     this.#most = most;
   }
 
@@ -46,33 +56,44 @@ export class Repayments {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#due.length === 0) return;
+    if (this.#scheduled || this.#due.length === 0 || this.#sending >= MOST_CALLS) return;
     this.#scheduled = true;
     this.#clock.afterTurn(() => {
       this.#scheduled = false;
-      void this.#sendAll(this.#due.splice(0));
+      void this.#sendSome();
     });
   }
 
-  /** One call after another: the callers' own calls are more urgent. */
-  async #sendAll(due: readonly Adjustment[]): Promise<void> {
-    let isLost = false;
+  async #sendSome(): Promise<void> {
+    this.#sending++;
+    const sent = this.#sendAll(this.#due.splice(0, MOST_AT_ONCE));
+    this.#schedule();
+    const haveArrived = await sent;
+    this.#sending--;
+    if (haveArrived) this.#schedule();
+    else if (this.#repeats < MOST_REPEATS) {
+      const pauseMs = REPEAT_PAUSE_MS * this.#repeats++;
+      this.#clock.startTimer(() => this.#schedule(), pauseMs, false);
+    }
+  }
+
+  /** One call after another. Whether all have arrived; the others are still due. */
+  async #sendAll(due: readonly Adjustment[]): Promise<boolean> {
+    let haveArrived = true;
     for (const group of byGroup(due, this.#store)) {
       for (let i = 0; i < group.length; i += REPORTS_PER_CALL) {
         const reports = group.slice(i, i + REPORTS_PER_CALL);
         if (await this.#arrives(reports)) continue;
         this.#due.push(...reports);
-        isLost = true;
+        haveArrived = false;
       }
     }
-    if (!isLost || this.#repeats >= MOST_REPEATS) return;
-    this.#repeats++;
-    this.#clock.startTimer(() => this.#schedule(), ANSWER_WITHIN_MS, false);
+    return haveArrived;
   }
 
   #arrives(reports: readonly Adjustment[]): Promise<boolean> {
     return new Promise((resolve) => {
-      const limit = this.#clock.startTimer(() => resolve(false), ANSWER_WITHIN_MS, false);
+      const limit = this.#clock.startTimer(() => resolve(false), this.#answerWithinMs, false);
       const end = (arrived: boolean): void => {
         limit.cancel();
         resolve(arrived);

@@ -195,13 +195,13 @@ export class ReplicaShares {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs < this.#nextLookMs || this.#store.allotShares === undefined) return;
     this.#nextLookMs = nowMs + LOOK_PAUSE_MS;
-    if (this.#meter !== undefined) {
-      this.#lookAtWork(this.#meter, nowMs);
-      return;
+    if (this.#meter !== undefined) this.#lookAtWork(this.#meter, nowMs);
+    else {
+      this.#meter = new DemandMeter(this.#decisions, nowMs);
+      // A process that has only just begun may be gone before it counts.
+      this.#nextLookMs = nowMs + FIRST_PAUSE_MS;
     }
-    this.#meter = new DemandMeter(this.#decisions, nowMs);
-    // A process that has only just begun may be gone before it counts.
-    this.#nextLookMs = nowMs + FIRST_PAUSE_MS;
+    if (this.#nextBeatMs > nowMs) this.#nextLookMs = Math.min(this.#nextLookMs, this.#nextBeatMs);
   }
 
   #lookAtWork(meter: DemandMeter, nowMs: number): void {

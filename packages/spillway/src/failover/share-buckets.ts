@@ -67,7 +67,10 @@ export class ShareBuckets {
 
   /** All there are now. */
   values(): BackstopBucket[] {
-    return [...this.#byKey.values()].flatMap(chainOf);
+    const all: BackstopBucket[] = [];
+    for (const first of this.#byKey.values())
+      for (let bucket: BackstopBucket | undefined = first; bucket !== undefined; bucket = bucket.next) all.push(bucket);
+    return all;
   }
 }
 

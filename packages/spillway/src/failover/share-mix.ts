@@ -7,7 +7,7 @@ import { WHOLE } from "../stores/share-ledger.ts";
  */
 
 /** This part of a limit is always given out evenly, so that a process that nobody had asked anything can admit a little. */
-const EVEN_PART = 0.05;
+const EVEN_PART = 0.1;
 /** So long a process's share by demand is trusted; after that it fades, since load moves. */
 const TRUST_MS = 30_000;
 const FADE_MS = 60_000;
