@@ -68,8 +68,8 @@ export interface SimulationResult {
 
 /** How long before and after the end of an outage `returnFaults` are at work. */
 const RETURN_MS = 1500;
-/** Far enough apart for a process to speak of its work. */
-const HELLO_MS = [1, 300];
+/** Each replica is at work for so long at first: enough for it to speak of that, and to be known to have come to an end of it. */
+const HELLOS = { everyMs: 3, count: 100 };
 const NO_FAULTS: NetworkFaults = { lostRequest: 0, lostReply: 0, doubled: 0 };
 
 interface Replica {
@@ -263,8 +263,8 @@ class Simulation {
 
   /** Each replica is at work for a moment, so that the store has heard of all of them. */
   #scheduleHellos(): void {
-    for (const atMs of HELLO_MS)
-      this.#loop.at(atMs, () => {
+    for (let i = 1; i <= HELLOS.count; i++)
+      this.#loop.at(i * HELLOS.everyMs, () => {
         for (const { limiter } of this.#replicas) void limiter.consume("hello");
       });
   }

@@ -7,9 +7,11 @@ import { Redis } from "ioredis";
 import { createRateLimiter, redisStore } from "spillway";
 
 const KEY = "fleet";
-/** Asked for twice as the worker starts, far enough apart for Redis to hear of the process. */
+/** Asked for as the worker starts, for long enough that Redis hears of the process, and that this work is known to be over. */
 const HELLO_KEY = "hello";
-const HELLO_PAUSE_MS = 300;
+const HELLOS = 100;
+const HELLO_PAUSE_MS = 3;
+const SETTLED_AFTER_MS = 300;
 const CONNECTED_WITHIN_MS = 5_000;
 /** A decision comes within microseconds of the reading that it was made on, unless the process was kept from running. */
 const FRESH_MS = 0.25;
@@ -88,9 +90,11 @@ const operations = {
     store = redisStore(new Redis({ ...redis, lazyConnect: true }), { prefix });
     limiter = createRateLimiter({ ...options, store: watched(store), clock, onStateChange: () => {} });
     await eventually(() => limiter.peek(KEY), { withinMs: CONNECTED_WITHIN_MS });
-    await limiter.consume(HELLO_KEY);
-    await pause(HELLO_PAUSE_MS);
-    await limiter.consume(HELLO_KEY);
+    for (let i = 0; i < HELLOS; i++) {
+      await limiter.consume(HELLO_KEY);
+      await pause(HELLO_PAUSE_MS);
+    }
+    await pause(SETTLED_AFTER_MS);
   },
   /** Asks at `dueMs` from `startMs` on, and waits `lingerMs` at most for the last answers. */
   async load({ startMs, dueMs, lingerMs }) {

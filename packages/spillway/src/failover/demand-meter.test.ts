@@ -9,10 +9,23 @@ function readAt(perSecond: number, seconds: number, meter = new DemandMeter(0, 0
 }
 
 describe("the demand", () => {
-  it("is an average that comes close in a few seconds, and sooner where it must be noticed", () => {
-    const { meter } = readAt(400, 2);
-    expect(meter.perSecond).toBeCloseTo(400 * (1 - Math.exp(-2 / 5)), 6);
-    expect(meter.latePerSecond).toBeCloseTo(400 * (1 - Math.exp(-4)), 6);
+  it("is an average over the last few seconds, and over a shorter time where a change must be noticed", () => {
+    const { meter, at } = readAt(400, 2);
+    expect([meter.perSecond, meter.latePerSecond]).toEqual([expect.closeTo(400, 6), expect.closeTo(400, 6)]);
+    readAt(800, 2, meter, at);
+    const later = (seconds: number): number => (1 - Math.exp(-2 / seconds)) / (1 - Math.exp(-4 / seconds));
+    expect(meter.perSecond).toBeCloseTo(400 + 400 * later(5), 6);
+    expect(meter.latePerSecond).toBeCloseTo(400 + 400 * later(0.5), 6);
+  });
+
+  it("is that of the time since work began again, soon after it did", () => {
+    const { meter, at } = readAt(400, 2);
+    meter.read(at.count, at.ms + 200);
+    meter.forgetAll();
+    meter.read(at.count + 1, at.ms + 3000);
+    expect(meter.perSecond).toBe(0);
+    meter.read(at.count + 101, at.ms + 3100);
+    expect([meter.perSecond, meter.latePerSecond]).toEqual([expect.closeTo(1000, 6), expect.closeTo(1000, 6)]);
   });
 
   it("is the same however often it is read", () => {
@@ -25,6 +38,8 @@ describe("the demand", () => {
     const { meter } = readAt(400, 1);
     meter.forgetPast();
     expect(meter.perSecond).toBe(meter.latePerSecond);
+    meter.read(100_000, 2000);
+    expect(meter.perSecond).toBeGreaterThan(50_000);
     meter.forgetAll();
     expect([meter.perSecond, meter.latePerSecond, meter.quietInMs]).toEqual([0, 0, 0]);
   });

@@ -16,6 +16,8 @@ const MOST_PATIENCE = 8;
 export class DemandMeter {
   #nowMs: number;
   #decisions: number;
+  /** Since when it is averaged: until that is longer, over this time. */
+  #sinceMs: number;
   /** When decisions were last found to have been made, and how long a silence after that ends the work. */
   #busyMs: number;
   #quietMs = LONGEST_QUIET_MS;
@@ -29,6 +31,7 @@ export class DemandMeter {
   constructor(decisions: number, nowMs: number) {
     this.#decisions = decisions;
     this.#nowMs = nowMs;
+    this.#sinceMs = nowMs;
     this.#busyMs = nowMs;
   }
 
@@ -46,11 +49,13 @@ export class DemandMeter {
   read(decisions: number, nowMs: number): void {
     const elapsedMs = nowMs - this.#nowMs;
     if (elapsedMs <= 0) return;
-    const perSecond = ((decisions - this.#decisions) * 1000) / elapsedMs;
-    this.#perSecond += (perSecond - this.#perSecond) * (1 - Math.exp(-elapsedMs / SMOOTHING_MS));
-    this.#latePerSecond += (perSecond - this.#latePerSecond) * (1 - Math.exp(-elapsedMs / ALERT_MS));
+    if (this.#overMs !== undefined && decisions !== this.#decisions) this.#beginAgain(nowMs, nowMs - this.#overMs);
+    else {
+      const perSecond = ((decisions - this.#decisions) * 1000) / elapsedMs;
+      this.#perSecond += (perSecond - this.#perSecond) * this.#weight(elapsedMs, nowMs, SMOOTHING_MS);
+      this.#latePerSecond += (perSecond - this.#latePerSecond) * this.#weight(elapsedMs, nowMs, ALERT_MS);
+    }
     if (decisions !== this.#decisions) {
-      if (this.#overMs !== undefined) this.#beginAgain(nowMs - this.#overMs);
       this.#busyMs = nowMs;
       this.#quietMs = Math.min(
         LONGEST_QUIET_MS,
@@ -61,8 +66,15 @@ export class DemandMeter {
     this.#nowMs = nowMs;
   }
 
-  #beginAgain(afterMs: number): void {
+  /** Of what was read for the last `elapsedMs`. */
+  #weight(elapsedMs: number, nowMs: number, smoothingMs: number): number {
+    return Math.expm1(-elapsedMs / smoothingMs) / Math.expm1(-(nowMs - this.#sinceMs) / smoothingMs);
+  }
+
+  /** How much there was of it in the time before says nothing. */
+  #beginAgain(nowMs: number, afterMs: number): void {
     this.#overMs = undefined;
+    this.#sinceMs = nowMs;
     this.#patience = afterMs < SOON_MS ? Math.min(MOST_PATIENCE, 2 * this.#patience) : Math.max(1, this.#patience / 2);
   }
 
@@ -74,6 +86,7 @@ export class DemandMeter {
   /** Demand has moved: what was long ago counts no more. */
   forgetPast(): void {
     this.#perSecond = this.#latePerSecond;
+    this.#sinceMs = Math.max(this.#sinceMs, this.#nowMs - ALERT_MS);
   }
 
   /** The work is over. */

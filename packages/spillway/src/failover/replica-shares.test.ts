@@ -143,14 +143,14 @@ describe("what it says", () => {
     expect(process.beats).toBe(0);
   });
 
-  it("is no more than four beats a second, however the load jumps", async () => {
+  it("is no more than five beats a second, however the load jumps", async () => {
     const fleet = new ShareFleet(ledger());
     const processes = [fleet.start(500), fleet.start(500), fleet.start(500)];
     for (let second = 0; second < 60; second++) {
       for (const [i, process] of processes.entries()) process.perSecond = second % 3 === i ? 1000 : 1;
       await fleet.pass(1000);
     }
-    for (const { beats } of processes) expect(beats).toBeLessThan(4 * 60);
+    for (const { beats } of processes) expect(beats).toBeLessThan(5 * 60);
   });
 
   it("is repeated when the work is over and nobody answers, and not for ever", async () => {

@@ -15,7 +15,7 @@ const LOOK_PAUSE_MS = 100;
 /** At first and at last for one that others hold a share of still; there can be few, as much as is worth that. */
 const FIRST_OWED_PAUSE_MS = 50;
 const LAST_OWED_PAUSE_MS = 500;
-/** What was given up is told so soon. */
+/** What was given up is told so soon, if it is worth something. */
 const GIVEN_UP_PAUSE_MS = 50;
 /** Demand has moved when it is worth so much more or less of the limits than was last told; that is told at most so often. */
 const MOVED = WHOLE / 20;
@@ -266,8 +266,9 @@ export class ReplicaShares {
     }
     if (this.#hasHeardAll) return;
     // What was given up is free for others once the store hears that it is, so that is said soon, with or without work.
-    this.#beatWithin(GIVEN_UP_PAUSE_MS);
-    this.#startTimer(GIVEN_UP_PAUSE_MS);
+    const pauseMs = sent.beat.share - share > MOVED ? GIVEN_UP_PAUSE_MS : FIRST_PAUSE_MS;
+    this.#beatWithin(pauseMs);
+    this.#startTimer(pauseMs);
   }
 
   #beatWithin(ms: number): void {
