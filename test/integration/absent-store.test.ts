@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eventually, startRedisServer } from "@spillway/testkit";
 import type { Decision } from "spillway";
 import { expect, it } from "vitest";
-import { LONGEST_PROBE_PAUSE_MS } from "../../packages/spillway/src/failover/circuit-breaker.ts";
+import { holdMs } from "../../packages/spillway/src/failover/common-return.ts";
 import { startProgram } from "../support/run-program.ts";
 
 interface Answer {
@@ -45,7 +45,7 @@ it("C11: a process that starts without Redis lives, decides by its share, and mo
     program.send({ ask: 5 });
     const held = ((await program.next()) as Answer).decisions.map(({ decision }) => decision);
     for (const decision of held) expect(decision).toMatchObject({ allowed: false, source: "backstop" });
-    await sleep(2 * (LONGEST_PROBE_PAUSE_MS + DEADLINE_MS) + 200);
+    await sleep(holdMs(Number.POSITIVE_INFINITY, DEADLINE_MS) + 200);
     program.send({ ask: 20 });
     const second = (await program.next()) as Answer;
     expect(second.statusCode).toBe(200);

@@ -79,6 +79,18 @@ describe("the work is over", () => {
     expect(quietAfter(1)).toBe(5000);
   });
 
+  it("later where it soon begins again, and sooner once more where it does not", () => {
+    const { meter, at } = readAt(100_000, 10);
+    const after = (quietMs: number): number => {
+      meter.read(at.count, at.ms + 100);
+      meter.forgetAll();
+      for (const ms of [quietMs, quietMs + 100]) meter.read((at.count += 100_000), (at.ms += ms));
+      return meter.quietInMs;
+    };
+    expect([500, 500, 500, 500].map(after)).toEqual([200, 400, 800, 800]);
+    expect([900, 900, 900, 900].map(after)).toEqual([400, 200, 100, 100]);
+  });
+
   it("not while there is any", () => {
     const { meter } = readAt(4, 30);
     expect(meter.quietInMs).toBeGreaterThan(4000);

@@ -5,6 +5,8 @@ import type { TakeReply } from "../stores/store.ts";
 import {
   answerProbe,
   DEADLINE_MS,
+  DISTANT_BUCKET,
+  limiterBeside,
   loseStore,
   passTime,
   probe,
@@ -40,6 +42,18 @@ describe("while the store does not answer", () => {
     expect(all.limiter.consumeNow("key:1")).toMatchObject({ degraded: true });
     expect(all.store.calls.length).toBe(3);
     expect(all.changes).toEqual(["away"]);
+  });
+
+  it("a process that was kept from running uses its share no more, until it has looked for the store", async () => {
+    const all = setup({ policies: { ...DISTANT_BUCKET, onStoreFailure: "backstop" } });
+    const open = limiterBeside(all, { policies: { ...DISTANT_BUCKET, onStoreFailure: "open" } });
+    for (const each of [all, open]) await loseStore(each);
+    expect(all.limiter.consumeNow("key")).toMatchObject({ allowed: true, source: "backstop" });
+    all.clock.advance(400);
+    expect(all.limiter.consumeNow("key")).toMatchObject({ allowed: false, source: "backstop", retryAfterMs: 1000 });
+    expect(open.limiter.consumeNow("key")).toMatchObject({ allowed: true, source: "open" });
+    await passTime(all, 4 * DEADLINE_MS);
+    expect(all.limiter.consumeNow("key")).toMatchObject({ allowed: true, source: "backstop" });
   });
 
   it("a reply that comes late admits nobody a second time, and reopens nothing", async () => {

@@ -1,11 +1,11 @@
-import type { Clock } from "../clock.ts";
+import type { Clock, Timer } from "../clock.ts";
 import { byGroup } from "../stores/by-group.ts";
 import type { Adjustment, Store } from "../stores/store.ts";
 
 /** Reports of one call. */
 const REPORTS_PER_CALL = 32;
 /** Reports that are put in order in one turn of the event loop. */
-const MOST_AT_ONCE = 4096;
+const MOST_AT_ONCE = 1024;
 /** So many calls are under way at most: the callers' own are more urgent. */
 const MOST_CALLS = 4;
 /** A report that is not answered is made again, so often: at once, and then after this time more and more. */
@@ -21,7 +21,10 @@ export class Repayments {
   readonly #clock: Clock;
   readonly #answerWithinMs: number;
   readonly #most: number;
-  #due: Adjustment[] = [];
+  readonly #due: Adjustment[] = [];
+  /** Told, perhaps in vain. */
+  readonly #lost: Adjustment[] = [];
+  #repeatTimer: Timer | undefined;
   #scheduled = false;
   #sending = 0;
   #repeats = 0;
@@ -39,19 +42,23 @@ export class Repayments {
 
   /** Tokens, above 0, that went in for a bucket without the store. */
   add(bucket: Omit<Adjustment, "tokens">, tokens: number): void {
-    if (this.#due.length < this.#most) this.#due.push({ ...bucket, tokens: -tokens });
-    this.send();
+    if (this.#due.length + this.#lost.length < this.#most) this.#due.push({ ...bucket, tokens: -tokens });
+    this.#repeats = 0;
+    this.#schedule();
   }
 
   /** Tells what is still to be told, soon. */
   send(): void {
     this.#repeats = 0;
+    this.#takeBack();
     this.#schedule();
   }
 
   /** Tells it all at once and once only; resolves when that is done, whether or not it has arrived. */
   async sendNow(): Promise<void> {
     this.#repeats = MOST_REPEATS;
+    this.#repeatTimer?.cancel();
+    this.#takeBack();
     await this.#sendAll(this.#due.splice(0));
   }
 
@@ -70,21 +77,29 @@ export class Repayments {
     this.#schedule();
     const haveArrived = await sent;
     this.#sending--;
-    if (haveArrived) this.#schedule();
-    else if (this.#repeats < MOST_REPEATS) {
-      const pauseMs = REPEAT_PAUSE_MS * this.#repeats++;
-      this.#clock.startTimer(() => this.#schedule(), pauseMs, false);
-    }
+    this.#schedule();
+    if (haveArrived || this.#repeatTimer !== undefined || this.#repeats >= MOST_REPEATS) return;
+    this.#repeatTimer = this.#clock.startTimer(this.#repeat, REPEAT_PAUSE_MS * this.#repeats++, false);
   }
 
-  /** One call after another. Whether all have arrived; the others are still due. */
+  readonly #repeat = (): void => {
+    this.#repeatTimer = undefined;
+    this.#takeBack();
+    this.#schedule();
+  };
+
+  #takeBack(): void {
+    for (const report of this.#lost.splice(0)) this.#due.push(report);
+  }
+
+  /** One call after another. Whether all have arrived. */
   async #sendAll(due: readonly Adjustment[]): Promise<boolean> {
     let haveArrived = true;
     for (const group of byGroup(due, this.#store)) {
       for (let i = 0; i < group.length; i += REPORTS_PER_CALL) {
         const reports = group.slice(i, i + REPORTS_PER_CALL);
         if (await this.#arrives(reports)) continue;
-        this.#due.push(...reports);
+        this.#lost.push(...reports);
         haveArrived = false;
       }
     }

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 
 /** Steps taken in one turn of the event loop; each takes a microsecond or two. */
-const STEPS_PER_TURN = 2000;
+const STEPS_PER_TURN = 1000;
 
 /** Work on very many things, some of them in each turn of the event loop, so that no turn takes long. */
 export class Rounds {

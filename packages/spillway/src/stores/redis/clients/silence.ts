@@ -1,6 +1,6 @@
 /**
  * Longer than any reply is worth waiting for, by far: leased tokens that would come so late are dead. And so short that with
- * the pause between two probes (0.63 s at most) and the time that a fleet takes to return together (1.35 s) all is as before
+ * the pause between two probes (0.63 s at most) and the time that a fleet takes to return together (1.4 s) all is as before
  * within 3 s.
  */
 const SILENCE_MS = 900;
