@@ -15,13 +15,14 @@ const MOST_ATTEMPTS = 3;
 const CALM: FleetMarks = { used: 0.993, callsPerDecision: 0.06 };
 const UNDER_FAULTS: FleetMarks = { used: 0.98, callsPerDecision: 0.06 };
 
+const WORKLOADS: readonly WorkloadName[] = ["uniform 2r", "one hot", "moving hot spot"];
 const HURT: readonly (readonly [WorkloadName, FleetFault])[] = [
-  ["uniform 2r", STOPPED_REDIS],
+  ...WORKLOADS.map((workload) => [workload, STOPPED_REDIS] as const),
   ["one hot", FLUSHED_SCRIPTS],
   ["moving hot spot", STOPPED_WORKERS],
 ];
 
-for (const [workload] of HURT)
+for (const workload of WORKLOADS)
   fleetTest(
     `${workload}: four processes share one limit by leases, and waste next to nothing of it`,
     { workload },

@@ -84,7 +84,11 @@ describe("the work is over", () => {
     const after = (quietMs: number): number => {
       meter.read(at.count, at.ms + 100);
       meter.forgetAll();
-      for (const ms of [quietMs, quietMs + 100]) meter.read((at.count += 100_000), (at.ms += ms));
+      for (const ms of [quietMs, quietMs + 100]) {
+        at.count += 100_000;
+        at.ms += ms;
+        meter.read(at.count, at.ms);
+      }
       return meter.quietInMs;
     };
     expect([500, 500, 500, 500].map(after)).toEqual([200, 400, 800, 800]);
