@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { ShareLedger } from "../stores/share-ledger.ts";
+import { type AllotShares, ShareFleet } from "../testing/sharing/test-support.ts";
+
+const ledger = (): AllotShares => {
+  const shares = new ShareLedger();
+  return (beat, nowMs) => shares.allot(beat, nowMs);
+};
+const inUse = ({ shares, clock }: ShareFleet["processes"][number]): number => shares.inUse(clock.monotonicMs());
+const rounded = (fleet: ShareFleet): number[] => fleet.processes.map((process) => Number(inUse(process).toFixed(3)));
+
+describe("a process whose load comes and goes", () => {
+  it("gives way within a fraction of a second where it has nothing to do any more", async () => {
+    const fleet = new ShareFleet(ledger());
+    const [a, b] = [fleet.start(1000), fleet.start(1000)];
+    await fleet.pass(3000);
+    [a.perSecond, b.perSecond] = [2000, 0];
+    await fleet.pass(1000);
+    for (let i = 0; i < 4; i++) {
+      [a.perSecond, b.perSecond] = [b.perSecond, a.perSecond];
+      await fleet.pass(300, 10);
+      expect(rounded(fleet)).toEqual(a.perSecond > 0 ? [0.95, 0.05] : [0.05, 0.95]);
+      await fleet.pass(1200, 10);
+    }
+  });
+
+  it("keeps its share through the pauses of work that comes in bursts, once it knows them", async () => {
+    const fleet = new ShareFleet(ledger());
+    const process = fleet.start(1000);
+    fleet.start(1);
+    for (let i = 0; i < 8; i++) {
+      process.perSecond = 1000;
+      await fleet.pass(300);
+      process.perSecond = 0;
+      await fleet.pass(300);
+    }
+    expect(inUse(process)).toBeGreaterThan(0.9);
+  });
+
+  it("says that its work is over when the store is back, if it was away when the work ended", async () => {
+    for (const state of ["away", "returning"] as const) {
+      const fleet = new ShareFleet(ledger());
+      const [a, b] = [fleet.start(500), fleet.start(500)];
+      await fleet.pass(5000);
+      a.state = state;
+      a.perSecond = 0;
+      await fleet.pass(5000);
+      expect([inUse(b) < 0.6, a.clock.pendingTimers]).toEqual([true, 0]);
+      a.shares.noteReady();
+      expect(a.clock.pendingTimers).toBe(0);
+      a.state = "ready";
+      a.shares.noteReady();
+      await fleet.pass(1000);
+      expect([inUse(b) > 0.9, a.clock.pendingTimers]).toEqual([true, 0]);
+      const { beats } = a;
+      a.shares.noteReady();
+      await fleet.pass(1000);
+      expect([a.beats, a.clock.pendingTimers]).toEqual([beats, 0]);
+    }
+  });
+});
