@@ -39,7 +39,7 @@ for i = 1, #KEYS do
     if window then
       n = reply_block(reply, n, until_us)
       adjust_window(KEYS[i], policy, now_us, window, tokens)
-      n = reply_window(reply, n, KEYS[i], policy, window)
+      n = reply_window(reply, n, KEYS[i], policy, window, nil, 0)
       expiry_ms = write_window(KEYS[i], now_us, policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))

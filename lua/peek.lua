@@ -31,7 +31,7 @@ for i = 1, #KEYS do
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
       n = reply_block(reply, n, until_us)
-      n = reply_window(reply, n, KEYS[i], policy, window)
+      n = reply_window(reply, n, KEYS[i], policy, window, nil, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end

@@ -33,7 +33,7 @@ for i = 1, #KEYS do
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
       or read_window(KEYS[i], false, now_us, policy, 0)
     reset_window(policy, window)
-    n = reply_window(reply, n, KEYS[i], policy, window)
+    n = reply_window(reply, n, KEYS[i], policy, window, nil, 0)
     write_window(KEYS[i], now_us, policy, window)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]

@@ -149,7 +149,14 @@ if letter == 'r' then
       redis.pcall('GET', KEYS[i]), given[slot], given[slot + 1], given[slot + 2]
     slot = slot + 3
     local expiry_ms
-    if units_per_token < 0 then
+    if units_per_token < 0 and life_us > 0 then
+-- @include lib/short-window
+      local fitting
+      fitting, value, expiry_ms, n = take_window(reply, n, value, given, slot, life_us, call_us, cost, served, asks)
+      usual = fitting and (key_count == 1 or fitting == served)
+      if not usual then break end
+      served, slot = fitting, slot + 2 + 3 * given[slot + 1]
+    elseif units_per_token < 0 then
       local limit, period_us, start_us, used = -units_per_token, units_per_us, call_us, 0
       if burst == 1 then start_us = call_us - call_us % period_us end
       if value then
@@ -329,8 +336,10 @@ end
 -- @include lib/windows
 -- @include lib/write-windows
 -- @include lib/lease
+-- @include lib/window-lease
 -- @include lib/serve-run
 -- @include lib/report
+-- @include lib/finish-bucket
 
 local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
@@ -370,24 +379,12 @@ for i = 1, key_count do
   if not b then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
+    local tokens = lease_window(b, call_us, policy[3])
     charge_window(KEYS[i], call_us, policy, b)
-    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
+    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS], tokens, call_us)
     expiry_ms = write_window(KEYS[i], call_us, policy, b)
   else
-    local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
-      b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
-    local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
-    if b[WISH] and not b[REFUSED] and not until_us then
-      tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
-    end
-    if tokens > 0 then
-      level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
-        granted_lease(tokens, life_us, call_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
-    end
-    expiry_ms = write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id,
-      older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
-    n = reply_token_bucket(reply, n, call_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
-      tokens, newer_id, life_us, contended)
+    n, expiry_ms = finish_bucket(reply, n, KEYS[i], policy, b, call_us)
   end
   if until_us then
 -- @include lib/write-block

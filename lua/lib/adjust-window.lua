@@ -9,8 +9,8 @@ local function refund_sliding_log(key, log, tokens)
   set_last_entry(log, index, us, log.base + log.kept)
 end
 
--- Gives tokens of a window back, the newest first and no more than were taken, or takes them without asking, until as many as
--- twice the limit count.
+-- Gives tokens of a window back, the newest first and no more than were taken and are not out on lease, or takes them without
+-- asking, until as many as twice the limit count.
 local function adjust_window(key, policy, now_us, window, tokens)
   local limit = policy[2]
   if policy[1] == 'l' then
@@ -21,7 +21,7 @@ local function adjust_window(key, policy, now_us, window, tokens)
       charge_sliding_log(key, log, now_us, max(0, min(-tokens, 2 * limit - log.used)))
     end
   elseif tokens > 0 then
-    local current = max(0, window[4] - tokens)
+    local current = max(window[6], window[4] - tokens)
     if policy[1] == 'c' then window[5] = max(0, window[5] - (tokens - (window[4] - current))) end
     window[4] = current
   else

@@ -10,7 +10,11 @@ local USED, COSTS = 4, 5
 
 local function open_bucket(key, value, now_us, policy, argv, report, block_bytes)
   if is_foreign(key, value) then return false end
-  if policy[1] ~= 't' then return read_window(key, value, now_us, policy, block_bytes) end
+  if policy[1] ~= 't' then
+    local window = read_window(key, value, now_us, policy, block_bytes)
+    if window and report and policy[1] ~= 'l' then settle_window(window, argv, report) end
+    return window
+  end
   local units_per_token, units_per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
   local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
     read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)

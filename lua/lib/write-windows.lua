@@ -10,9 +10,9 @@ end
 -- Writes a window as it now stands, without its block; returns the expiry.
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4], window[6], window[7])
   elseif policy[1] == 'c' then
-    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], window[6], window[7])
   end
   return write_sliding_log(key, now_us, window[3])
 end

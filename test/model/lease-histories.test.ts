@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { fixedWindow } from "../../packages/spillway/src/algorithms/fixed-window.ts";
+import {
+  type FixedWindowShape,
+  type FixedWindowState,
+  fixedWindow,
+} from "../../packages/spillway/src/algorithms/fixed-window.ts";
+import { leaseLifeUs } from "../../packages/spillway/src/algorithms/window-lease.ts";
 import { resolvePolicy } from "../../packages/spillway/src/policy.ts";
 import { createRateLimiter } from "../../packages/spillway/src/rate-limiter.ts";
 import { memoryStore } from "../../packages/spillway/src/stores/memory-store.ts";
-import type { Store, TakeCall } from "../../packages/spillway/src/stores/store.ts";
+import type { LeaseReport, Store, TakeCall } from "../../packages/spillway/src/stores/store.ts";
 import { applyTake } from "../../packages/spillway/src/stores/take.ts";
 import { manualClock } from "../../packages/spillway/src/testing/manual-clock.ts";
 import { History, type HistoryPolicy } from "./lease-history.ts";
@@ -300,22 +305,49 @@ describe("14: what a refused caller was told to wait for", () => {
 });
 
 describe("16: tokens of a window", () => {
-  const { shape } = resolvePolicy({ name: "w", limit: 9, period: 10, algorithm: "fixed-window" }, "policy");
-  if (shape.kind !== "fixed-window") throw new Error("a window");
+  const LIFE_US = 8000;
+  const report = (given: Partial<LeaseReport>): LeaseReport => {
+    return { wish: 0, lifeUs: LIFE_US, demand: 0, weight: 0, settlements: [], ...given };
+  };
+  const windowOf = (period: number): { shape: FixedWindowShape; state: FixedWindowState } => {
+    const { shape } = resolvePolicy({ name: "w", limit: 36, period, algorithm: "fixed-window" }, "policy");
+    if (shape.kind !== "fixed-window") throw new Error("a window");
+    return { shape, state: fixedWindow.open(shape, 0) };
+  };
 
-  it("would outlive it if they were leased: the store leases none", () => {
-    const state = fixedWindow.open(shape, 0);
-    // The twin leases four for 8 ms, 2 ms before the window ends, and charges them to it.
+  it("are not alive when it is over; would they live as long as was asked for, more went in than its limit", () => {
+    const { shape, state } = windowOf(10);
     fixedWindow.advance(state, shape, 8000);
-    fixedWindow.charge(state, shape, 4);
-    fixedWindow.advance(state, shape, 11_000);
-    const inTheNextWindow = 4 + fixedWindow.remaining(state, shape);
-    expect(inTheNextWindow).toBe(9 + 4);
-    const report = { wish: 4, lifeUs: 8000, demand: 0, weight: 0, settlements: [{ id: 1, settled: 4, returned: 4 }] };
-    const used = fixedWindow.open(shape, 0);
-    fixedWindow.charge(used, shape, 9);
-    expect(applyTake([{ state: used, shape, report, quietUs: 0 }], [], 5000).leases).toEqual([undefined]);
-    // And what is said to come back to a window, without saying to which, does not.
-    expect(fixedWindow.remaining(used, shape)).toBe(0);
+    const [lease] = applyTake([{ state, shape, report: report({ wish: 9 }), quietUs: 0 }], [], 8000).leases;
+    expect(lease?.tokens).toBe(9);
+    expect(8000 + leaseLifeUs(state, shape, LIFE_US, 8000)).toBe(10_000);
+    // The twin spends nine in the next window, which knows nothing of them.
+    fixedWindow.advance(state, shape, 10_000);
+    expect(9 + fixedWindow.remaining(state, shape)).toBe(36 + 9);
+  });
+
+  it("come back to it alone; without its name, as many as came back went in twice", () => {
+    const { shape, state } = windowOf(10);
+    const take = (given: LeaseReport, nowUs: number): number | undefined => {
+      fixedWindow.advance(state, shape, nowUs);
+      return applyTake([{ state, shape, report: given, quietUs: 0 }], [], nowUs).leases[0]?.id;
+    };
+    const id = take(report({ wish: 9 }), 0) as number;
+    const next = take(report({ wish: 9 }), 10_000) as number;
+    fixedWindow.charge(state, shape, 27);
+    take(report({ settlements: [{ id, settled: 9, returned: 9 }] }), 10_001);
+    expect(fixedWindow.remaining(state, shape)).toBe(0);
+    // The twin names no window: nine more go in beside the nine that are still out.
+    take(report({ settlements: [{ id: next, settled: 9, returned: 9 }] }), 10_002);
+    expect(fixedWindow.remaining(state, shape)).toBe(9);
+  });
+
+  it("that are out when a shorter period ends it are what more may go in then, once", () => {
+    const { shape, state } = windowOf(10);
+    const { shape: shorter } = windowOf(2);
+    applyTake([{ state, shape, report: report({ wish: 9 }), quietUs: 0 }], [], 0);
+    fixedWindow.advance(state, shorter, 3000);
+    expect(fixedWindow.remaining(state, shorter)).toBe(36);
+    expect(state.lease).toBeUndefined();
   });
 });

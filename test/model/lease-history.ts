@@ -56,7 +56,7 @@ export class History {
 
   /** Tokens that the store counts as leased now. */
   get escrow(): number {
-    const { older, newer } = this.#store.stateAt({ key: "k", policy: this.#policy }, this.#storeUs);
+    const { older, newer } = this.#store.bucketAt({ key: "k", policy: this.#policy }, this.#storeUs);
     return older.tokens + newer.tokens;
   }
 

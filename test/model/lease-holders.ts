@@ -1,3 +1,4 @@
+import { leaseLifeUs } from "../../packages/spillway/src/algorithms/window-lease.ts";
 import { drainMs, escrowLifeMs } from "../../packages/spillway/src/lease/lease-budget.ts";
 import type {
   AskRun,
@@ -9,7 +10,6 @@ import type {
 import { HolderClock } from "./lease-clock.ts";
 import { AdversePurse, type Purse, type Sent, type ShelfMaker, ShelfPurse } from "./lease-purse.ts";
 import type { HolderSetup } from "./lease-setups.ts";
-import { shapeOf } from "./lease-store.ts";
 import type { LeaseWorld, TokenHolder } from "./lease-world.ts";
 
 /** What a call is to do. */
@@ -30,8 +30,14 @@ export class PurseHolder implements TokenHolder {
   readonly #world: LeaseWorld;
   readonly #purses: ReadonlyMap<number, Purse>;
   readonly #inParts: boolean;
+  readonly #outlivesWindows: boolean;
 
-  constructor(world: LeaseWorld, setup: HolderSetup, config: number, makeShelf?: ShelfMaker) {
+  constructor(
+    world: LeaseWorld,
+    setup: HolderSetup,
+    config: number,
+    { shelf: makeShelf, outlivesWindows = false }: { shelf?: ShelfMaker; outlivesWindows?: boolean },
+  ) {
     this.#world = world;
     this.setup = setup;
     this.config = config;
@@ -42,6 +48,7 @@ export class PurseHolder implements TokenHolder {
       setup.kind === "adverse" ? new AdversePurse(nowUs, setup.lifePart) : new ShelfPurse(nowUs, this.clock, makeShelf);
     this.#purses = new Map(setup.buckets.map((bucket) => [bucket, purse()]));
     this.#inParts = setup.kind === "adverse";
+    this.#outlivesWindows = outlivesWindows;
   }
 
   certain(bucket: number): number {
@@ -90,7 +97,7 @@ export class PurseHolder implements TokenHolder {
   #reportOf(bucket: number, wishes: boolean, reports: boolean): LeaseReport {
     const { random } = this.#world;
     const { policy } = this.#world.addressOf(bucket, this.config);
-    const burst = shapeOf({ key: "", policy }).burst;
+    const burst = policy.capacity;
     const settlements: Settlement[] = reports ? this.#purse(bucket).report(random) : [];
     const usual = escrowLifeMs(drainMs(policy, 50) ?? (burst * policy.periodMs) / policy.limit / 2);
     const lifeUs = this.#inParts && random.chance(0.4) ? random.whole(500, 12_000) : Math.round(usual * 1000);
@@ -111,7 +118,12 @@ export class PurseHolder implements TokenHolder {
       const { id, tokens } = reading.lease;
       const bucket = this.setup.buckets[i] as number;
       // A broken twin may grant less than nothing.
-      if (tokens > 0) this.#purse(bucket).add(id, tokens, report.lifeUs, sent, generations[i] as number);
+      if (tokens > 0) {
+        const { policy } = buckets[i] as TakeBucket;
+        const { lifeUs } = report;
+        const life = this.#outlivesWindows ? lifeUs : leaseLifeUs(reading.state, policy.shape, lifeUs, reply.nowUs);
+        this.#purse(bucket).add(id, tokens, life, sent, generations[i] as number);
+      }
     }
   }
 

@@ -44,8 +44,11 @@ export class LimiterHolder implements TokenHolder {
     world.watchPromises();
     const sets = [0, 1].map((which): PolicyOptions[] =>
       setup.buckets.map((bucket) => {
-        const { name, limit, periodMs, capacity } = world.addressOf(bucket, which).policy;
-        return { name, limit, period: periodMs, burst: capacity };
+        const { name, algorithm, limit, periodMs, capacity, shape } = world.addressOf(bucket, which).policy;
+        if (shape.kind === "token-bucket") return { name, limit, period: periodMs, burst: capacity };
+        if (shape.kind !== "fixed-window") return { name, algorithm, limit, period: periodMs };
+        const windowStart = shape.aligned ? "aligned" : "first-request";
+        return { name, algorithm, limit, period: periodMs, windowStart };
       }),
     );
     this.#limiter = new SharedRateLimiter({

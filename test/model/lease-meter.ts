@@ -1,10 +1,23 @@
 import type { TokenBucketShape } from "../../packages/spillway/src/algorithms/token-bucket.ts";
 
+/** Holds what is admitted of one bucket against what its policy allows. */
+export interface Gauge {
+  /** Units in one token. */
+  readonly unitsPerToken: number;
+  /** The most that may be in it, in units. */
+  readonly capacity: number;
+  readonly level: number;
+  passTo(nowUs: number): void;
+  admit(tokens: number): void;
+  giveBack(tokens: number): void;
+  clear(): void;
+}
+
 /**
  * Every admission of one bucket pours into a leaking meter: what it ever holds above the burst is the most by which any window of
  * any length was over burst + rate x length. In whole units, so that not a billionth is forgiven.
  */
-export class Meter {
+export class Meter implements Gauge {
   /** Units in one token: a multiple of those of each policy. */
   readonly unitsPerToken: number;
   /** The largest burst of the policies that the bucket lives under. */

@@ -1,33 +1,37 @@
+import { algorithmOf, type BucketShape, type BucketState } from "../../packages/spillway/src/algorithms/bucket.ts";
 import {
   settleLease,
   type TokenBucketShape,
   type TokenBucketState,
-  tokenBucket,
 } from "../../packages/spillway/src/algorithms/token-bucket.ts";
 import type { LeaseGrant, LeaseReport, Settlement } from "../../packages/spillway/src/stores/store.ts";
 
 /**
- * What a store does with a token bucket, step by step. The shipped rules stand here as they are; a broken twin has one of them
- * replaced. What is left out is done by `applyTake` itself.
+ * What a store does with a bucket, step by step. The shipped rules stand here as they are; a broken twin, of one kind of bucket,
+ * has one of them replaced. What is left out is done by `applyTake` itself.
  */
-export interface StoreRules {
+export interface StoreRules<Shape extends BucketShape = BucketShape, State extends BucketState = BucketState> {
   /** @param before the policy under which the bucket was last written, and what had been leased then. */
-  advance(state: TokenBucketState, shape: TokenBucketShape, nowUs: number, before: TokenBucketShape): void;
-  expiryMs(state: TokenBucketState, shape: TokenBucketShape, nowUs: number): number;
-  waitUs(state: TokenBucketState, shape: TokenBucketShape, cost: number, nowUs: number): number;
+  advance(state: State, shape: Shape, nowUs: number, before: Shape): void;
+  expiryMs(state: State, shape: Shape, nowUs: number): number;
+  waitUs(state: State, shape: Shape, cost: number, nowUs: number): number;
+  adjust(state: State, shape: Shape, tokens: number): void;
+  reset(state: State, shape: Shape): void;
   /** Settles in place of `applyTake`: before the refill or after it. */
   readonly settle?: {
     readonly beforeRefill: boolean;
-    run(state: TokenBucketState, shape: TokenBucketShape, settlement: Settlement): void;
+    run(state: State, shape: Shape, settlement: Settlement): void;
   };
   /** Leases in place of `applyTake`. */
-  readonly grant?: (state: TokenBucketState, shape: TokenBucketShape, report: LeaseReport, nowUs: number) => LeaseGrant;
+  grant?(state: State, shape: Shape, report: LeaseReport, nowUs: number): LeaseGrant;
 }
 
 export const SHIPPED_RULES: StoreRules = {
-  advance: (state, shape, nowUs) => tokenBucket.advance(state, shape, nowUs),
-  expiryMs: (state, shape, nowUs) => tokenBucket.expiryMs(state, shape, nowUs),
-  waitUs: (state, shape, cost, nowUs) => tokenBucket.waitUs(state, shape, cost, nowUs),
+  advance: (state, shape, nowUs) => algorithmOf(shape).advance(state, shape, nowUs),
+  expiryMs: (state, shape, nowUs) => algorithmOf(shape).expiryMs(state, shape, nowUs),
+  waitUs: (state, shape, cost, nowUs) => algorithmOf(shape).waitUs(state, shape, cost, nowUs),
+  adjust: (state, shape, tokens) => algorithmOf(shape).adjust(state, shape, tokens),
+  reset: (state, shape) => algorithmOf(shape).reset(state, shape),
 };
 
 /** Settlement as it is shipped, for twins that only do it at another time. */

@@ -1,3 +1,4 @@
+import type { AlgorithmName } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { type Policy, resolvePolicy } from "../../packages/spillway/src/policy.ts";
 import type { LeaseRandom } from "./lease-random.ts";
 
@@ -110,7 +111,11 @@ export interface SetupOptions {
   /** Whether a bucket may change between two policies; left out, it may in some runs. */
   readonly flapping?: boolean;
   readonly buckets?: number;
+  /** What buckets may be, each as often. Left out: token buckets. */
+  readonly algorithms?: readonly LeasedAlgorithm[];
 }
+
+export type LeasedAlgorithm = Exclude<AlgorithmName, "sliding-window-log">;
 
 /** Draws what a run is about. */
 export function drawSetup(random: LeaseRandom, options: SetupOptions = {}): RunSetup {
@@ -120,8 +125,15 @@ export function drawSetup(random: LeaseRandom, options: SetupOptions = {}): RunS
   const chosen = random.chance(0.3) ? [random.pick(kinds)] : kinds;
   const holders = Array.from({ length: random.whole(2, 5) }, () => drawHolder(random, chosen, count));
   // A limiter leases only what its callers will ask for within milliseconds: of the smallest buckets, nothing.
-  const mostBurst = holders.some(({ kind }) => kind === "limiter") ? 60 : 20;
-  const buckets = Array.from({ length: count }, (_, i) => drawBucket(random, `policy-${i}`, flaps, mostBurst));
+  const hasLimiter = holders.some(({ kind }) => kind === "limiter");
+  const mostBurst = hasLimiter ? 60 : 20;
+  const { algorithms } = options;
+  const buckets = Array.from({ length: count }, (_, i) => {
+    const algorithm = algorithms === undefined ? "token-bucket" : random.pick(algorithms);
+    const name = `policy-${i}`;
+    if (algorithm === "token-bucket") return drawBucket(random, name, flaps, mostBurst);
+    return drawWindow(random, name, algorithm, flaps, hasLimiter);
+  });
   // After a change of policy nothing of the old one is still on its way.
   const doubles = options.deploys !== true && random.chance(0.1);
   const weights = drawWeights(random, options);
@@ -148,6 +160,24 @@ export function drawSetup(random: LeaseRandom, options: SetupOptions = {}): RunS
 
 function drawBucket(random: LeaseRandom, name: string, flaps: boolean, mostBurst: number): BucketSetup {
   return { configs: Array.from({ length: flaps ? 2 : 1 }, () => drawPolicy(random, name, mostBurst)) };
+}
+
+/** The period stays: what is counted, and what is on lease, is forgotten with a shorter one. */
+function drawWindow(
+  random: LeaseRandom,
+  name: string,
+  algorithm: LeasedAlgorithm,
+  flaps: boolean,
+  hasLimiter: boolean,
+): BucketSetup {
+  const period = random.whole(hasLimiter ? 10 : 3, random.pick([12, 40]));
+  const configs = Array.from({ length: flaps ? 2 : 1 }, () => {
+    const limit = random.whole(hasLimiter ? 20 : 4, hasLimiter ? 80 : 24);
+    if (algorithm !== "fixed-window") return resolvePolicy({ name, algorithm, limit, period }, name);
+    const windowStart = random.pick(["aligned", "first-request"] as const);
+    return resolvePolicy({ name, algorithm, limit, period, windowStart }, name);
+  });
+  return { configs };
 }
 
 function drawPolicy(random: LeaseRandom, name: string, mostBurst: number): Policy {

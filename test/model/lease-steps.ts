@@ -1,8 +1,9 @@
+import { algorithmOf } from "../../packages/spillway/src/algorithms/bucket.ts";
+import type { BucketAddress } from "../../packages/spillway/src/stores/store.ts";
 import { type CallPlan, PurseHolder } from "./lease-holders.ts";
 import { LimiterHolder, type LimiterTwin } from "./lease-limiter.ts";
 import type { ShelfMaker } from "./lease-purse.ts";
 import type { HolderSetup, StepKind } from "./lease-setups.ts";
-import { shapeOf } from "./lease-store.ts";
 import type { LeaseWorld } from "./lease-world.ts";
 
 export type Holder = PurseHolder | LimiterHolder;
@@ -10,6 +11,8 @@ export type Holder = PurseHolder | LimiterHolder;
 /** Broken twins of what holders do. */
 export interface HolderTwins {
   readonly shelf?: ShelfMaker;
+  /** Spends what it leased for as long as it asked for, though the window ends before. */
+  readonly outlivesWindows?: boolean;
   readonly limiter?: LimiterTwin;
 }
 
@@ -38,7 +41,7 @@ export class LeaseSteps {
     await world.settleDown();
     for (let bucket = 0; bucket < world.setup.buckets.length; bucket++) {
       world.check(bucket);
-      world.checkWait(bucket, 1 + ((world.nowUs + bucket) % shapeOf(world.addressOf(bucket, 0)).burst));
+      world.checkWait(bucket, 1 + ((world.nowUs + bucket) % world.addressOf(bucket, 0).policy.capacity));
     }
     world.rethrow();
   }
@@ -65,7 +68,7 @@ export class LeaseSteps {
 
   #newHolder(setup: HolderSetup, config: number): Holder {
     if (setup.kind === "limiter") return new LimiterHolder(this.#world, setup, config, this.#twins.limiter);
-    return new PurseHolder(this.#world, setup, config, this.#twins.shelf);
+    return new PurseHolder(this.#world, setup, config, this.#twins);
   }
 
   #join(holder: Holder): void {
@@ -80,7 +83,7 @@ export class LeaseSteps {
   #cost(holder: Holder): number {
     const { random } = this.#world;
     const address = this.#world.addressOf(holder.setup.buckets[0] as number, holder.config);
-    const { burst } = shapeOf(address);
+    const burst = address.policy.capacity;
     return random.chance(0.5)
       ? 1
       : random.chance(0.8)
@@ -92,7 +95,7 @@ export class LeaseSteps {
   #remaining(bucket: number, config: number): number {
     const address = this.#world.addressOf(bucket, config);
     const state = this.#world.store.stateAt(address, this.#world.storeUs);
-    return Math.max(0, Math.floor(state.level / shapeOf(address).unitsPerToken));
+    return algorithmOf(address.policy.shape).remaining(state, address.policy.shape);
   }
 
   #call(plan: CallPlan): string {
@@ -142,9 +145,12 @@ export class LeaseSteps {
     const deaths = this.#holders.map((holder) => this.#deathOf(holder)).filter((us) => us !== undefined);
     if (deaths.length === 0 || world.random.chance(0.3)) {
       const address = world.addressOf(world.random.whole(0, world.setup.buckets.length - 1), 0);
-      const { older, newer } = world.store.stateAt(address, world.storeUs);
-      const escrow = older.tokens > 0 && world.random.chance(0.7) ? older : newer;
-      if (escrow.tokens > 0) deaths.push(world.nowUs + escrow.deathUs - world.storeUs);
+      const state = world.store.stateAt(address, world.storeUs);
+      if (state.kind === "token-bucket") {
+        const { older, newer } = state;
+        const escrow = older.tokens > 0 && world.random.chance(0.7) ? older : newer;
+        if (escrow.tokens > 0) deaths.push(world.nowUs + escrow.deathUs - world.storeUs);
+      } else if ("startUs" in state) deaths.push(world.nowUs + state.startUs + fullUsOf(address) - world.storeUs);
     }
     if (deaths.length === 0) return await this.#wait(world.random.whole(1, 3000));
     return await this.#wait(Math.max(0, world.random.pick(deaths) + offUs - world.nowUs));
@@ -158,7 +164,7 @@ export class LeaseSteps {
   readonly #steps: Readonly<Record<StepKind, () => Promise<string | undefined> | string | undefined>> = {
     wait: () => {
       const { random } = this.#world;
-      const { fullUs } = shapeOf(this.#world.addressOf(0, 0));
+      const fullUs = fullUsOf(this.#world.addressOf(0, 0));
       return this.#wait(random.whole(1, random.pick([50, 1000, fullUs / 4, fullUs / 4, fullUs])));
     },
     waitForDeath: () => this.#waitForDeath(this.#world.random.whole(-1, 1)),
@@ -207,7 +213,8 @@ export class LeaseSteps {
     stream: async () => {
       const { random } = this.#world;
       const holder = this.#any();
-      const { fullUs, burst } = shapeOf(this.#world.addressOf(holder.setup.buckets[0] as number, holder.config));
+      const address = this.#world.addressOf(holder.setup.buckets[0] as number, holder.config);
+      const [fullUs, burst] = [fullUsOf(address), address.policy.capacity];
       // From less than comes in to several times that.
       const gapUs = (fullUs / burst) * random.pick([0.1, 0.5, 1, 2]);
       const count = random.whole(3, holder instanceof LimiterHolder ? 30 : 6);
@@ -318,7 +325,7 @@ export class LeaseSteps {
     const world = this.#world;
     const bucket = world.random.whole(0, world.setup.buckets.length - 1);
     const address = world.addressOf(bucket, 0);
-    const cost = world.random.whole(1, shapeOf(address).burst);
+    const cost = world.random.whole(1, address.policy.capacity);
     world.checkWait(bucket, cost);
     return `${cost} would be told to come back`;
   }
@@ -334,4 +341,9 @@ export class LeaseSteps {
     this.#world.holders[index] = next;
     return `${this.#name(next)} takes the place of one that left or died`;
   }
+}
+
+/** From empty to full, or how long a window lasts. */
+function fullUsOf({ policy: { shape } }: BucketAddress): number {
+  return shape.kind === "token-bucket" ? shape.fullUs : shape.periodUs;
 }

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import {
-  type TokenBucketShape,
-  type TokenBucketState,
-  tokenBucket,
-} from "../../packages/spillway/src/algorithms/token-bucket.ts";
+  algorithmOf,
+  type BucketShape,
+  type BucketState,
+  copyOf,
+} from "../../packages/spillway/src/algorithms/bucket.ts";
+import type { TokenBucketShape, TokenBucketState } from "../../packages/spillway/src/algorithms/token-bucket.ts";
 import type {
   Adjustment,
   BucketAddress,
@@ -28,9 +30,11 @@ export type Operation =
     }
   | { readonly kind: "reset"; readonly nowUs: number; readonly addresses: readonly BucketAddress[] };
 
+type Opened = OpenBucket & { readonly state: BucketState };
+
 interface Entry {
-  readonly state: TokenBucketState;
-  readonly shape: TokenBucketShape;
+  readonly state: BucketState;
+  readonly shape: BucketShape;
   readonly lifeMs: number;
   /** The last millisecond in which the key is there. */
   readonly diesMs: number;
@@ -39,11 +43,11 @@ interface Entry {
 /** Hooks of whoever watches. */
 export interface LeaseStoreWatch {
   /** After each write of a bucket. */
-  onWrite(address: BucketAddress, state: TokenBucketState): void;
+  onWrite(address: BucketAddress, state: BucketState): void;
   onOperation?(operation: Operation, store: LeaseStore): void;
 }
 
-/** The store as pure arithmetic, with keys that die when Redis would let them die. It reads no clock. */
+/** The store as pure arithmetic, of any kind of bucket, with keys that die when Redis would let them die. It reads no clock. */
 export class LeaseStore {
   readonly #rules: StoreRules;
   readonly #watch: LeaseStoreWatch;
@@ -64,12 +68,12 @@ export class LeaseStore {
         .map((c) => c.bucket),
     );
     const buckets = call.buckets.map((address, i): BucketReading => {
-      const { state, shape } = open[i] as { state: TokenBucketState; shape: TokenBucketShape };
+      const { state, shape } = open[i] as Opened;
       let lease = leases[i];
       if (this.#rules.grant !== undefined && address.report !== undefined && !refused.has(i))
         lease = this.#rules.grant(state, shape, address.report, nowUs);
       this.#write(address, state, nowUs);
-      return { kind: "state", state: tokenBucket.copy(state), lease };
+      return { kind: "state", state: copyOf(state), lease };
     });
     const reply = { nowUs, buckets, served };
     this.#watch.onOperation?.({ kind: "take", nowUs, call, reply }, this);
@@ -79,9 +83,9 @@ export class LeaseStore {
   adjust(adjustments: readonly Adjustment[], nowUs: number): PeekReply {
     const buckets = adjustments.map((adjustment): BucketReading => {
       const { state, shape } = this.#open(adjustment, nowUs, undefined);
-      tokenBucket.adjust(state, shape, adjustment.tokens);
+      this.#rules.adjust(state, shape, adjustment.tokens);
       this.#write(adjustment, state, nowUs);
-      return { kind: "state", state: tokenBucket.copy(state), lease: undefined };
+      return { kind: "state", state: copyOf(state), lease: undefined };
     });
     const reply = { nowUs, buckets };
     this.#watch.onOperation?.({ kind: "adjust", nowUs, adjustments, reply }, this);
@@ -91,19 +95,26 @@ export class LeaseStore {
   reset(addresses: readonly BucketAddress[], nowUs: number): void {
     for (const address of addresses) {
       const { state, shape } = this.#open(address, nowUs, undefined);
-      tokenBucket.reset(state, shape);
+      this.#rules.reset(state, shape);
       this.#write(address, state, nowUs);
     }
     this.#watch.onOperation?.({ kind: "reset", nowUs, addresses }, this);
   }
 
   /** How a bucket stands at `nowUs` under its address's policy; nothing is written. */
-  stateAt(address: BucketAddress, nowUs: number): TokenBucketState {
+  stateAt(address: BucketAddress, nowUs: number): BucketState {
     return this.#open(address, nowUs, undefined).state;
   }
 
+  /** The same of a token bucket. */
+  bucketAt(address: BucketAddress, nowUs: number): TokenBucketState {
+    const state = this.stateAt(address, nowUs);
+    if (state.kind !== "token-bucket") throw new Error("A token bucket was expected.");
+    return state;
+  }
+
   /** What the last write left, and the life it gave; `undefined` when the key was never written or is forgotten. */
-  record(address: BucketAddress): { readonly state: TokenBucketState; readonly lifeMs: number } | undefined {
+  record(address: BucketAddress): { readonly state: BucketState; readonly lifeMs: number } | undefined {
     return this.#entries.get(idOf(address));
   }
 
@@ -117,19 +128,15 @@ export class LeaseStore {
     this.#entries.delete(idOf(address));
   }
 
-  #open(
-    address: BucketAddress,
-    nowUs: number,
-    report: LeaseReport | undefined,
-  ): OpenBucket & { readonly state: TokenBucketState; readonly shape: TokenBucketShape } {
+  #open(address: BucketAddress, nowUs: number, report: LeaseReport | undefined): Opened {
     const rules = this.#rules;
-    const shape = shapeOf(address);
+    const { shape } = address.policy;
     const id = idOf(address);
     const kept = this.#entries.get(id);
     // A dead key goes when it is written anew, as in Redis when it is touched: looking at it for the test does not bury it.
     const entry = kept !== undefined && Math.floor(nowUs / 1000) > kept.diesMs ? undefined : kept;
-    const state = entry === undefined ? tokenBucket.open(shape, nowUs) : tokenBucket.copy(entry.state);
-    const quietUs = Math.max(0, nowUs - state.timeUs);
+    const state = entry === undefined ? algorithmOf(shape).open(shape, nowUs) : copyOf(entry.state);
+    const quietUs = state.kind === "token-bucket" ? Math.max(0, nowUs - state.timeUs) : 0;
     const settleAll = (): void => {
       for (const settlement of report?.settlements ?? []) rules.settle?.run(state, shape, settlement);
     };
@@ -147,11 +154,11 @@ export class LeaseStore {
     return { ...report, settlements, wish: grant === undefined ? report.wish : 0 };
   }
 
-  #write(address: BucketAddress, state: TokenBucketState, nowUs: number): void {
-    const shape = shapeOf(address);
+  #write(address: BucketAddress, state: BucketState, nowUs: number): void {
+    const { shape } = address.policy;
     const lifeMs = this.#rules.expiryMs(state, shape, nowUs);
     // A bucket that was never leased or measured is stored without its escrow.
-    if (state.newer.id === 0 && state.demand === 0) {
+    if (state.kind === "token-bucket" && state.newer.id === 0 && state.demand === 0) {
       state.older.deathUs = 0;
       state.newer.deathUs = 0;
     }
@@ -160,8 +167,9 @@ export class LeaseStore {
   }
 }
 
+/** Of a policy that is a token bucket. */
 export function shapeOf({ policy }: BucketAddress): TokenBucketShape {
-  if (policy.shape.kind !== "token-bucket") throw new Error("This store keeps token buckets.");
+  if (policy.shape.kind !== "token-bucket") throw new Error("A token bucket was expected.");
   return policy.shape;
 }
 

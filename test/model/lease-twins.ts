@@ -15,7 +15,7 @@ import type { HolderTwins } from "./lease-steps.ts";
 /** Shipped code with one mistake in it, which the property test must find. */
 export interface LeaseTwin {
   readonly mistake: string;
-  readonly rules?: Partial<StoreRules>;
+  readonly rules?: Partial<StoreRules<TokenBucketShape, TokenBucketState>>;
   readonly holders?: () => HolderTwins;
   /** Runs in which the mistake can show. */
   readonly setups: SetupOptions;
@@ -281,5 +281,5 @@ export const LEASE_TWINS: readonly LeaseTwin[] = [
 
 /** The shipped rules with a twin's mistake among them. */
 export function rulesOf({ rules }: LeaseTwin): StoreRules {
-  return { ...SHIPPED_RULES, ...rules };
+  return { ...SHIPPED_RULES, ...(rules as Partial<StoreRules>) };
 }

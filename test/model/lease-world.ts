@@ -1,13 +1,17 @@
-import type { TokenBucketState } from "../../packages/spillway/src/algorithms/token-bucket.ts";
+import { algorithmOf, type BucketState } from "../../packages/spillway/src/algorithms/bucket.ts";
+import type { TokenBucketShape, TokenBucketState } from "../../packages/spillway/src/algorithms/token-bucket.ts";
+import type { LeasableWindowShape } from "../../packages/spillway/src/algorithms/window-lease.ts";
 import type { Policy } from "../../packages/spillway/src/policy.ts";
 import type { BucketAddress, TakeCall, TakeReply } from "../../packages/spillway/src/stores/store.ts";
 import type { HolderClock } from "./lease-clock.ts";
-import { Meter } from "./lease-meter.ts";
+import { gaugeOf, lifeOf, longestWaitUs, unitsOn } from "./lease-gauges.ts";
+import { type Gauge, Meter } from "./lease-meter.ts";
 import type { LeaseRandom } from "./lease-random.ts";
 import type { StoreRules } from "./lease-rules.ts";
 import type { RunSetup } from "./lease-setups.ts";
 import { LeaseStore, type Operation, shapeOf } from "./lease-store.ts";
 import { describeOperation } from "./lease-story.ts";
+import type { WindowGauge } from "./lease-window-meter.ts";
 
 /** The store's clock at the start: sixteen digits, as they are. */
 const START_US = 1_791_187_200_123_456;
@@ -55,7 +59,7 @@ export class LeaseWorld {
   readonly setup: RunSetup;
   readonly store: LeaseStore;
   readonly holders: TokenHolder[] = [];
-  readonly meters: Meter[];
+  readonly meters: Gauge[];
   /** Tells a story of the run; nobody listens in most. */
   readonly tell: ((event: string) => void) | undefined;
   /** The policies that are in use, by bucket. */
@@ -87,11 +91,14 @@ export class LeaseWorld {
     this.rules = rules;
     this.tell = tell;
     this.#configs = setup.buckets.map(({ configs }) => configs);
-    this.meters = setup.buckets.map(({ configs }) => new Meter(configs.map((policy) => shapeOf({ key: KEY, policy }))));
+    this.meters = setup.buckets.map(({ configs }) => gaugeOf(configs, setup.weights.storeClockBack === 0));
     this.generations = setup.buckets.map(() => 0);
     this.#allowances = setup.buckets.map(() => 0);
     this.store = new LeaseStore(rules, {
-      onWrite: (address, state) => this.#checkWritten(address, state),
+      onWrite: (address, state) => {
+        this.#checkWritten(address, state);
+        this.#noteWindow(address, state);
+      },
       onOperation: (operation, store) => {
         this.tell?.(describeOperation(operation, this.storeUs - this.nowUs));
         onOperation?.(operation, store);
@@ -105,6 +112,7 @@ export class LeaseWorld {
 
   setStoreClockBack(us: number): void {
     this.#storeOffsetUs -= us;
+    for (const meter of this.meters) if ("stretch" in meter) (meter as WindowGauge).stretch(us);
   }
 
   addressOf(bucket: number, config: number): BucketAddress {
@@ -121,7 +129,7 @@ export class LeaseWorld {
   admit(bucket: number, tokens: number): void {
     if (tokens > 0) this.tell?.(`${tokens} leased tokens of bucket ${bucket} are spent`);
     this.spent += tokens;
-    const meter = this.meters[bucket] as Meter;
+    const meter = this.meters[bucket] as Gauge;
     meter.passTo(this.nowUs);
     meter.admit(tokens);
     this.check(bucket);
@@ -129,14 +137,14 @@ export class LeaseWorld {
 
   /** A refund of what was admitted before. */
   giveBack(bucket: number, tokens: number): void {
-    const meter = this.meters[bucket] as Meter;
+    const meter = this.meters[bucket] as Gauge;
     meter.passTo(this.nowUs);
     meter.giveBack(tokens);
   }
 
   /** After a reset the bound holds anew. */
   forget(bucket: number): void {
-    (this.meters[bucket] as Meter).clear();
+    (this.meters[bucket] as Gauge).clear();
   }
 
   /** The bucket is lost with the server that had it: the price is a fresh burst, and what is out on lease. */
@@ -154,7 +162,7 @@ export class LeaseWorld {
     const address = this.addressOf(bucket, 1);
     const shape = shapeOf(address);
     this.store.take({ buckets: [{ ...address, report: undefined }], runs: [] }, this.storeUs);
-    const { older, newer } = this.store.stateAt(address, this.storeUs);
+    const { older, newer } = this.store.bucketAt(address, this.storeUs);
     this.#configs[bucket] = [address.policy];
     this.meters[bucket] = new Meter([shape], this.nowUs, older.tokens + newer.tokens);
   }
@@ -204,7 +212,7 @@ export class LeaseWorld {
     const reply = this.store.take(call, this.storeUs);
     for (const [run, { charges }] of call.runs.entries())
       for (const { bucket, cost } of charges) {
-        const meter = this.meters[this.bucketOf(call.buckets[bucket] as BucketAddress)] as Meter;
+        const meter = this.meters[this.bucketOf(call.buckets[bucket] as BucketAddress)] as Gauge;
         meter.passTo(this.nowUs);
         meter.admit((reply.served[run] as number) * cost);
       }
@@ -216,7 +224,7 @@ export class LeaseWorld {
     for (const { report, ...address } of call.buckets) {
       const bucket = this.bucketOf(address);
       const settled = report?.settlements.reduce((sum, settlement) => sum + settlement.settled, 0) ?? 0;
-      (this.#allowances[bucket] as number) += settled * (this.meters[bucket] as Meter).unitsPerToken;
+      (this.#allowances[bucket] as number) += settled * (this.meters[bucket] as Gauge).unitsPerToken;
     }
     this.store.take(call, this.storeUs);
   }
@@ -227,7 +235,8 @@ export class LeaseWorld {
       const tokens = reading?.kind === "state" ? (reading.lease?.tokens ?? 0) : 0;
       if (tokens <= 0) return [];
       const bucket = this.bucketOf(address);
-      const untilUs = sentUs + Math.floor((address.report?.lifeUs ?? 0) * lifePart);
+      const lifeUs = reading?.kind === "state" ? lifeOf(reading.state, address, reply.nowUs) : 0;
+      const untilUs = sentUs + Math.floor(lifeUs * lifePart);
       return [{ bucket, tokens, untilUs, generation: this.generations[bucket] as number }];
     });
   }
@@ -275,7 +284,7 @@ export class LeaseWorld {
 
   /** The bound, and that it cannot be passed in the next instant either: by whatever is held, and whatever the shelf has. */
   check(bucket: number): void {
-    const meter = this.meters[bucket] as Meter;
+    const meter = this.meters[bucket] as Gauge;
     meter.passTo(this.nowUs);
     const most = meter.capacity + (this.#allowances[bucket] as number);
     if (meter.level === meter.capacity) this.isFull = true;
@@ -283,7 +292,7 @@ export class LeaseWorld {
     let level = 0;
     for (const policy of this.#configs[bucket] as readonly Policy[]) {
       const address = { key: KEY, policy };
-      level = Math.max(level, meter.inUnits(this.store.stateAt(address, this.storeUs).level, shapeOf(address)));
+      level = Math.max(level, unitsOn(this.store.stateAt(address, this.storeUs), policy, meter));
     }
     let held = 0;
     for (const holder of this.holders) held += holder.certain(bucket);
@@ -296,14 +305,31 @@ export class LeaseWorld {
   }
 
   #over(what: string, bucket: number, units: number): string {
-    const { unitsPerToken, capacity } = this.meters[bucket] as Meter;
+    const { unitsPerToken, capacity } = this.meters[bucket] as Gauge;
     const over = (units - capacity - (this.#allowances[bucket] as number)) / unitsPerToken;
     return `${over} tokens over in bucket ${bucket} at ${this.nowUs} us: ${what}`;
   }
 
   /** What a bucket may hold after any write. */
-  #checkWritten(address: BucketAddress, state: TokenBucketState): void {
-    const shape = shapeOf(address);
+  #checkWritten({ policy: { shape } }: BucketAddress, state: BucketState): void {
+    if (state.kind === "token-bucket") this.#checkBucket(shape as TokenBucketShape, state);
+    if (state.kind !== "fixed-window" && state.kind !== "sliding-window-counter") return;
+    const used = state.kind === "fixed-window" ? state.used : state.current;
+    const out = state.lease?.tokens ?? 0;
+    if (out > used || out < 0 || state.lease?.tokens === 0) throw new Broken(`${out} of ${used} on lease`);
+    if (![used, out].every(Number.isSafeInteger)) throw new Broken("a part of a token");
+  }
+
+  /** A gauge of a window has to know when the window ends. */
+  #noteWindow(address: BucketAddress, state: BucketState): void {
+    if (!("startUs" in state)) return;
+    const gauge = this.meters[this.bucketOf(address)] as WindowGauge;
+    gauge.passTo(this.nowUs);
+    const shape = address.policy.shape as LeasableWindowShape;
+    gauge.wrote(this.nowUs + state.startUs + shape.periodUs - this.storeUs);
+  }
+
+  #checkBucket(shape: TokenBucketShape, state: TokenBucketState): void {
     const { level, older, newer } = state;
     const out = older.tokens + newer.tokens;
     const room = Math.max(0, shape.burst - out) * shape.unitsPerToken;
@@ -325,8 +351,14 @@ export class LeaseWorld {
     // A probe of a holder with a smaller burst cuts the level of a larger one at any time.
     if ((this.setup.buckets[bucket] as RunSetup["buckets"][number]).configs.length > 1) return;
     const address = this.addressOf(bucket, 0);
-    const shape = shapeOf(address);
-    const { level, older, newer } = this.store.stateAt(address, this.storeUs);
+    const { shape } = address.policy;
+    if (shape.kind !== "token-bucket") {
+      const state = this.store.stateAt(address, this.storeUs);
+      if (algorithmOf(shape).remaining(state, shape) !== algorithmOf(shape).capacity(shape) || "lease" in state)
+        throw new Broken(`bucket ${bucket} at rest: ${JSON.stringify(state)}`);
+      return;
+    }
+    const { level, older, newer } = this.store.bucketAt(address, this.storeUs);
     if (level !== shape.burst * shape.unitsPerToken || older.tokens + newer.tokens > 0)
       throw new Broken(`bucket ${bucket} at rest: level ${level}, ${older.tokens} and ${newer.tokens} on lease`);
   }
@@ -334,14 +366,13 @@ export class LeaseWorld {
   /** Whoever is refused is told a wait that is true, and not longer than time to full and the longest lease. */
   checkWait(bucket: number, cost: number): void {
     const address = { key: KEY, policy: this.addressOf(bucket, 0).policy };
-    const shape = shapeOf(address);
+    const { shape, capacity } = address.policy;
     const state = this.store.stateAt(address, this.storeUs);
     const waitUs = this.rules.waitUs(state, shape, cost, this.storeUs);
-    const debtUs = state.level < 0 ? shape.fullUs : 0;
-    const longestUs = shape.fullUs + debtUs + this.longestLifeUs + shape.tickUs;
-    if (waitUs > longestUs) throw new Broken(`a wait of ${waitUs} us for ${cost} of ${shape.burst}`);
+    if (waitUs > longestWaitUs(state, shape, this.longestLifeUs))
+      throw new Broken(`a wait of ${waitUs} us for ${cost} of ${capacity}`);
     this.rules.advance(state, shape, this.storeUs + waitUs, shape);
-    if (cost * shape.unitsPerToken > state.level)
+    if (!algorithmOf(shape).fits(state, shape, cost))
       throw new Broken(`${cost} do not fit after the ${waitUs} us that were told`);
   }
 }

@@ -71,7 +71,7 @@ export class ModelStore {
     const open = buckets.map(({ key, policy, report }) => this.#open({ key, policy }, nowUs, report));
     const { served, leases } = applyTake(open, runs, nowUs);
     for (const [index, address] of buckets.entries()) this.#write(address, open[index]?.state, nowUs);
-    const readings = open.map(({ state }, index) => readingOf(state, leases[index], buckets[index]?.report));
+    const readings = open.map(({ state }, index) => readingOf(state, leases[index]));
     return { nowUs, buckets: readings, served };
   }
 
@@ -196,10 +196,9 @@ function show(shape: BucketShape): string {
 }
 
 /** The part of a state that replies carry. */
-function readingOf(state: BucketState | undefined, lease?: LeaseGrant, report?: LeaseReport): ModelReading {
+function readingOf(state: BucketState | undefined, lease?: LeaseGrant): ModelReading {
   if (state === undefined) return { kind: "fault" };
-  const isAnswered = report !== undefined && state.kind === "token-bucket";
-  return { kind: "state", state: copyOf(state), lease: isAnswered ? lease : undefined };
+  return { kind: "state", state: copyOf(state), lease };
 }
 
 /**
@@ -224,6 +223,7 @@ export function told(
       if (escrow.tokens === 0) escrow.deathUs = 0;
     }
   }
+  if ("lease" in state && state.lease !== undefined) state.lease.id = 0;
   if (state.kind === "sliding-window-log") Object.assign(state, { keepUs: 0, keepTokens: 0, keptUs: 0 });
   return { kind: "state", state, lease: reading.lease };
 }

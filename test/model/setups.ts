@@ -70,7 +70,9 @@ export const SUITES: readonly (readonly [name: string, algorithm: AlgorithmName,
   ["token buckets", "token-bucket", false],
   ["token buckets with leases", "token-bucket", true],
   ["fixed windows", "fixed-window", false],
+  ["fixed windows with leases", "fixed-window", true],
   ["sliding window counters", "sliding-window-counter", false],
+  ["sliding window counters with leases", "sliding-window-counter", true],
   ["sliding window logs", "sliding-window-log", false],
 ];
 

@@ -1,6 +1,7 @@
 import type { BucketState } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { logOfEntries, wireEntries } from "../../packages/spillway/src/algorithms/sliding-window-log.ts";
 import type { TokenBucketState } from "../../packages/spillway/src/algorithms/token-bucket.ts";
+import type { LeasableWindow } from "../../packages/spillway/src/algorithms/window-lease.ts";
 
 /** A stored value as numbers: the byte that names its form, and what stands behind it (`lua/README.md`). */
 export interface StoredValue {
@@ -23,14 +24,23 @@ const BLOCK_HEAD = 17;
 function countedValueOf(state: BucketState): StoredValue {
   switch (state.kind) {
     case "fixed-window":
-      return { form: 3, numbers: [state.startUs, state.used] };
+      return storedWindowOf([state.startUs, state.used], state, 3, 6);
     case "sliding-window-counter":
-      return { form: 4, numbers: [state.startUs, state.previous, state.current] };
+      return storedWindowOf([state.startUs, state.previous, state.current], state, 4, 7);
     case "sliding-window-log":
       return { form: 5, numbers: [state.keepUs, state.keptUs, state.keepTokens, ...wireEntries(state)] };
     case "token-bucket":
       return storedBucketOf(state);
   }
+}
+
+function storedWindowOf(
+  numbers: readonly number[],
+  { lease }: LeasableWindow,
+  form: number,
+  leasedForm: number,
+): StoredValue {
+  return lease === undefined ? { form, numbers } : { form: leasedForm, numbers: [...numbers, lease.tokens, lease.id] };
 }
 
 function storedBucketOf(state: TokenBucketState): StoredValue {
@@ -52,6 +62,14 @@ export function stateOfStored({ form, numbers }: StoredValue): BucketState {
   if (form === 3) return { kind: "fixed-window", startUs: at(0), used: at(1) };
   if (form === 4)
     return { kind: "sliding-window-counter", startUs: at(0), previous: at(1), current: at(2), nowUs: at(0) };
+  if (form === 6) {
+    const lease = { tokens: at(2), id: at(3) };
+    return { kind: "fixed-window", startUs: at(0), used: at(1), lease };
+  }
+  if (form === 7) {
+    const lease = { tokens: at(3), id: at(4) };
+    return { kind: "sliding-window-counter", startUs: at(0), previous: at(1), current: at(2), nowUs: at(0), lease };
+  }
   if (form === 5) {
     const [keepUs, keptUs, keepTokens] = [at(0), at(1), at(2)];
     const shape = { kind: "sliding-window-log", limit: keepTokens, periodUs: keepUs } as const;

@@ -95,6 +95,9 @@ export class World {
           const us = Math.max(waitUs, blockedUs(state, nowUs));
           return Number.isFinite(us) ? Math.max(0, us + plan.offUs) : 1;
         }
+        // What is on lease of a window ends with it.
+        if (state.kind === "fixed-window" || state.kind === "sliding-window-counter")
+          return Math.max(0, state.startUs + (shape as { periodUs: number }).periodUs - nowUs + plan.offUs);
         if (state.kind !== "token-bucket") return 0;
         const escrow = state.older.tokens > 0 ? state.older : state.newer;
         return escrow.tokens > 0 ? Math.max(0, escrow.deathUs - nowUs + plan.offUs) : 1;

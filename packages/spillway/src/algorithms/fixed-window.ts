@@ -1,4 +1,5 @@
 import type { Algorithm } from "./bucket.ts";
+import type { LeasableWindow } from "./window-lease.ts";
 
 /** A fixed window policy as integers. */
 export interface FixedWindowShape {
@@ -10,7 +11,7 @@ export interface FixedWindowShape {
 }
 
 /** One window of one key. */
-export interface FixedWindowState {
+export interface FixedWindowState extends LeasableWindow {
   readonly kind: "fixed-window";
   startUs: number;
   used: number;
@@ -23,13 +24,15 @@ export interface FixedWindowState {
 export const fixedWindow: Algorithm<FixedWindowShape, FixedWindowState> = {
   open: (shape, nowUs) => ({ kind: "fixed-window", startUs: startOf(shape, nowUs), used: 0 }),
 
-  copy: (state) => ({ ...state }),
+  copy: (state) => (state.lease === undefined ? { ...state } : { ...state, lease: { ...state.lease } }),
 
   advance(state, shape, nowUs) {
-    if (state.startUs > nowUs) state.startUs = startOf(shape, nowUs);
+    // What is out on lease ends with a window that lasts as long as the one it was taken from.
+    if (state.startUs > nowUs) state.startUs = state.lease === undefined ? startOf(shape, nowUs) : nowUs;
     if (nowUs - state.startUs >= shape.periodUs) {
       state.startUs = startOf(shape, nowUs);
       state.used = 0;
+      if (state.lease !== undefined) delete state.lease;
     }
   },
 
@@ -39,13 +42,15 @@ export const fixedWindow: Algorithm<FixedWindowShape, FixedWindowState> = {
     state.used += cost;
   },
 
+  /** What is out on lease may still be spent: a refund never takes it off. */
   adjust(state, shape, tokens) {
-    if (tokens > 0) state.used = Math.max(0, state.used - tokens);
+    const leased = state.lease?.tokens ?? 0;
+    if (tokens > 0) state.used = Math.max(leased, state.used - tokens);
     else state.used = Math.max(state.used, Math.min(state.used - tokens, 2 * shape.limit));
   },
 
   reset(state) {
-    state.used = 0;
+    state.used = state.lease?.tokens ?? 0;
   },
 
   waitUs(state, shape, cost, nowUs) {

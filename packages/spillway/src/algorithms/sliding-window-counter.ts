@@ -1,5 +1,6 @@
 import type { Algorithm } from "./bucket.ts";
 import { quotientDown, quotientUp } from "./exact-quotient.ts";
+import type { LeasableWindow } from "./window-lease.ts";
 
 /** A sliding window that is estimated from two counts, as integers. */
 export interface SlidingWindowCounterShape {
@@ -9,7 +10,7 @@ export interface SlidingWindowCounterShape {
 }
 
 /** Two windows of one key, side by side. The first one began with the first request. */
-export interface SlidingWindowCounterState {
+export interface SlidingWindowCounterState extends LeasableWindow {
   readonly kind: "sliding-window-counter";
   /** Where the current window begins, and the previous one ends. */
   startUs: number;
@@ -30,8 +31,9 @@ export interface SlidingWindowCounterState {
 export const slidingWindowCounter: Algorithm<SlidingWindowCounterShape, SlidingWindowCounterState> = {
   open: (_shape, nowUs) => ({ kind: "sliding-window-counter", startUs: nowUs, previous: 0, current: 0, nowUs }),
 
-  copy: (state) => ({ ...state }),
+  copy: (state) => (state.lease === undefined ? { ...state } : { ...state, lease: { ...state.lease } }),
 
+  /** What is unsettled when its window is over counts as used in it. */
   advance(state, shape, nowUs) {
     if (state.startUs > nowUs) state.startUs = nowUs;
     state.nowUs = nowUs;
@@ -39,6 +41,7 @@ export const slidingWindowCounter: Algorithm<SlidingWindowCounterShape, SlidingW
     if (windows === 0) return;
     state.previous = windows === 1 ? state.current : 0;
     state.current = 0;
+    if (state.lease !== undefined) delete state.lease;
     state.startUs = windows === 1 ? state.startUs + shape.periodUs : nowUs;
   },
 
@@ -48,10 +51,10 @@ export const slidingWindowCounter: Algorithm<SlidingWindowCounterShape, SlidingW
     state.current += cost;
   },
 
-  /** A refund is of the newest tokens first. */
+  /** A refund is of the newest tokens first, but for what is out on lease and may still be spent. */
   adjust(state, shape, tokens) {
     if (tokens > 0) {
-      const fromCurrent = Math.min(tokens, state.current);
+      const fromCurrent = Math.min(tokens, state.current - (state.lease?.tokens ?? 0));
       state.current -= fromCurrent;
       state.previous = Math.max(0, state.previous - (tokens - fromCurrent));
     } else {
@@ -62,7 +65,7 @@ export const slidingWindowCounter: Algorithm<SlidingWindowCounterShape, SlidingW
 
   reset(state) {
     state.previous = 0;
-    state.current = 0;
+    state.current = state.lease?.tokens ?? 0;
   },
 
   waitUs(state, shape, cost, nowUs) {

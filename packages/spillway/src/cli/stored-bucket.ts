@@ -8,7 +8,7 @@ export interface StoredBucket {
   readonly used: number | undefined;
   /** Counted in the window before, which a sliding window counter counts in part. */
   readonly usedBefore: number | undefined;
-  /** Tokens that processes hold on lease. */
+  /** Tokens that processes hold on lease, as far as they have not settled them; of a window they are among the used. */
   readonly onLease: number;
   /** When the bucket was last brought up to date, its window began, or a log's newest token was taken, in ms since 1970. */
   readonly writtenMs: number;
@@ -24,6 +24,8 @@ const LEASED_TOKEN_BUCKET = 2;
 const FIXED_WINDOW = 3;
 const SLIDING_COUNTER = 4;
 const SLIDING_LOG = 5;
+const LEASED_FIXED_WINDOW = 6;
+const LEASED_SLIDING_COUNTER = 7;
 const LOG_HEAD = 37;
 
 /** Reads a value as the scripts write it (see `lua/README.md`); `undefined` for any other. */
@@ -42,6 +44,10 @@ function readCounted(name: string, value: Buffer, nowMs: number): StoredBucket |
     return { ...window, used: number(1), writtenMs: number(0) / 1000 };
   if (value[0] === SLIDING_COUNTER && value.length === 25)
     return { ...window, used: number(2), usedBefore: number(1), writtenMs: number(0) / 1000 };
+  if (value[0] === LEASED_FIXED_WINDOW && value.length === 33)
+    return { ...window, used: number(1), onLease: number(2), writtenMs: number(0) / 1000 };
+  if (value[0] === LEASED_SLIDING_COUNTER && value.length === 41)
+    return { ...window, used: number(2), usedBefore: number(1), onLease: number(3), writtenMs: number(0) / 1000 };
   if (value[0] === SLIDING_LOG && value.length >= LOG_HEAD)
     return { ...window, used: tokensOfLog(value), writtenMs: number(2) / 1000 };
   const isLeased = value[0] === LEASED_TOKEN_BUCKET && value.length === 89;

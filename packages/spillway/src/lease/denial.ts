@@ -1,5 +1,6 @@
 import { blockedUs } from "../algorithms/block.ts";
 import { algorithmOf, type BucketState } from "../algorithms/bucket.ts";
+import { leasedOfWindow } from "../algorithms/window-lease.ts";
 import { blockedStatus, refused } from "../decide.ts";
 import type { PolicyStatus, RefusedDecision } from "../decision.ts";
 import type { Policy } from "../policy.ts";
@@ -10,6 +11,9 @@ import type { PolicySet } from "../policy-set.ts";
  * hot refused key asks the store about once in this time.
  */
 export const LONGEST_TRUST_MS = 1000;
+
+/** The same while tokens of a window are out on lease: what their holders do not spend comes back, and was not in the wait told. */
+const LEASED_TRUST_MS = 100;
 
 /**
  * What the store said when it last refused a key. It answers for the store only what must still be true: others take
@@ -26,6 +30,7 @@ export class Denial {
   readonly #states: readonly BucketState[];
   readonly #seenMs: number;
   readonly #leastWaitMs: number;
+  readonly #trustMs: number;
 
   /**
    * @param states how each bucket stood at `storeUs` on the store's clock; kept, not copied.
@@ -39,17 +44,18 @@ export class Denial {
     this.isBlocked = states.some(({ block }) => block !== undefined);
     this.#seenMs = seenMs;
     this.#leastWaitMs = leastWaitMs;
+    this.#trustMs = states.some((state) => leasedOfWindow(state) > 0) ? LEASED_TRUST_MS : LONGEST_TRUST_MS;
   }
 
   /** Whether it can be forgotten. */
   isOver(nowMs: number): boolean {
-    return nowMs - this.#seenMs >= LONGEST_TRUST_MS;
+    return nowMs - this.#seenMs >= this.#trustMs;
   }
 
   /** The refusal that the store would still give, or `undefined` when only the store can tell. */
   refuse(key: string, costs: readonly number[], nowMs: number): RefusedDecision | undefined {
     const elapsedUs = this.#elapsedUs(nowMs);
-    if (elapsedUs < 0 || elapsedUs >= LONGEST_TRUST_MS * 1000) return undefined;
+    if (elapsedUs < 0 || elapsedUs >= this.#trustMs * 1000) return undefined;
     if (this.#isBlockedAfter(elapsedUs)) return refused(key, costs, this.statuses(costs, nowMs), "denial-cache");
     const told = this.#toldFor(costs);
     let refuses = false;

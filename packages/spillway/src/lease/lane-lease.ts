@@ -1,5 +1,6 @@
 import type { BucketState } from "../algorithms/bucket.ts";
 import { escrowed } from "../algorithms/token-bucket.ts";
+import { leaseLifeUs } from "../algorithms/window-lease.ts";
 import { statusOf } from "../decide.ts";
 import type { PolicyStatus } from "../decision.ts";
 import type { Policy } from "../policy.ts";
@@ -174,22 +175,30 @@ export class LaneLease {
     });
   }
 
-  /** Takes what the store granted to `reports`; `sent` is when the call left. */
+  /**
+   * Takes what the store granted to `reports`; `sent` is when the call left.
+   * @param isLate whether callers have been decided for without the reply. Tokens of a window then go back unspent: what this
+   * process has of the window while the store is away was worked out before they were leased.
+   */
   adopt(
     readings: readonly BucketReading[],
     reports: readonly LeaseReport[],
     storeUs: number,
     sent: Instant,
     roundTripMs: number,
+    isLate = false,
   ): void {
     const views: PolicyStatus[] = [];
     for (const [i, reading] of readings.entries()) {
       if (reading.kind !== "state" || reading.lease === undefined) continue;
-      views.push(statusOf(this.#set.policies[i] as Policy, reading.state, 0, storeUs));
+      const policy = this.#set.policies[i] as Policy;
+      views.push(statusOf(policy, reading.state, 0, storeUs));
       this.#standings[i] = newer(this.#standings[i], reading.state, sent.monotonicMs);
       const { id, tokens, contended } = reading.lease;
-      const { wish, weight } = reports[i] as LeaseReport;
-      if (tokens > 0) (this.#shelves[i] as Shelf).add(id, tokens, this.lifeMs, sent);
+      const { wish, weight, lifeUs } = reports[i] as LeaseReport;
+      const isUnspendable = isLate && reading.state.kind !== "token-bucket";
+      const lifeMs = isUnspendable ? 0 : leaseLifeUs(reading.state, policy.shape, lifeUs, storeUs) / 1000;
+      if (tokens > 0) (this.#shelves[i] as Shelf).add(id, tokens, lifeMs, sent);
       const scarce = contended || tokens < wish;
       this.#watermarks[i] = scarce || tokens === 0 ? -1 : watermarkOf(weight, this.#drainMs, roundTripMs);
     }

@@ -22,13 +22,18 @@ describe("the drain time of a lease", () => {
     ["at least 5 ms", { burst: 10 }, 5],
     ["the same for the same rate in other words", { limit: 60_000, period: "1m", burst: 60 }, 30],
     ["longer for a slow policy, up to the most", { limit: 1, period: "1s", burst: 3 }, 50],
+    ["half a short window", { period: 60, algorithm: "fixed-window" }, 30],
+    ["at most what the limiter was told of a long one", { limit: 20, period: "1d", algorithm: "fixed-window" }, 50],
+    ["the same of a sliding counter", { limit: 20, period: "1d", algorithm: "sliding-window-counter" }, 50],
   ] as const)("is %s", (_, options, expected) => expect(drainOf(options)).toBe(expected));
 
   it("is longer where the limiter was told so", () => expect(drainOf({ burst: 1000 }, 100)).toBe(100));
 
   it.each([
     ["a bucket that fills in less than 10 ms", { burst: 9 }],
-    ["a window", { algorithm: "fixed-window" }],
+    ["a window of less than 10 ms", { algorithm: "fixed-window", period: 9 }],
+    ["a window of fewer than 20 tokens", { algorithm: "sliding-window-counter", limit: 19, period: "1d" }],
+    ["a log", { algorithm: "sliding-window-log" }],
   ] as const)("does not exist for %s: it is asked of the store each time", (_, options) =>
     expect(drainOf(options)).toBeUndefined(),
   );

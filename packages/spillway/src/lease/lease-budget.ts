@@ -2,6 +2,7 @@
  * How much to lease, for how long, and when to ask again: arithmetic on numbers, without clock or I/O. Times in milliseconds
  * here, since the lives of leases are measured on this process's clocks; the store's side is in microseconds.
  */
+import { isLeasableWindow } from "../algorithms/window-lease.ts";
 import type { Policy } from "../policy.ts";
 
 /** A drain target below this is not worth a lease: the round trip would eat it. */
@@ -9,14 +10,17 @@ const SHORTEST_DRAIN_MS = 5;
 /** Fewer tokens per drain than this, and a lease saves no call. */
 const LEAST_WISH = 3;
 
+/** A window of fewer tokens is used up before a lease saves a call. */
+const LEAST_WINDOW = 20;
+
 /**
- * How long the tokens of one lease should last: half the time in which the bucket fills, at most `maxDrainMs`. `undefined` for
- * a policy too small to batch, which is then asked of the store each time.
+ * How long the tokens of one lease should last: half the time in which the bucket fills, or half a window, at most `maxDrainMs`.
+ * `undefined` for a policy too small to batch, and for a log, which cannot be leased; they are asked of the store each time.
  */
 export function drainMs(policy: Policy, maxDrainMs: number): number | undefined {
   const { shape, limit, periodMs } = policy;
-  if (shape.kind !== "token-bucket") return undefined;
-  const halfFullMs = (shape.burst * periodMs) / limit / 2;
+  if (shape.kind !== "token-bucket" && (!isLeasableWindow(shape) || limit < LEAST_WINDOW)) return undefined;
+  const halfFullMs = shape.kind === "token-bucket" ? (shape.burst * periodMs) / limit / 2 : periodMs / 2;
   return halfFullMs < SHORTEST_DRAIN_MS ? undefined : Math.min(halfFullMs, maxDrainMs);
 }
 

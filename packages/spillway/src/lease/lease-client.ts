@@ -215,7 +215,7 @@ export class LeaseClient {
       },
       onMiss: abandon,
       onLate: (reply, roundTripMs) => {
-        storeCall.adoptLeases(reply, roundTripMs);
+        storeCall.adoptLeases(reply, roundTripMs, true);
         this.#watch(storeCall.lanes);
       },
       onFault: abandon,

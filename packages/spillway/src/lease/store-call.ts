@@ -89,13 +89,13 @@ export class StoreCall {
     for (const { runs } of this.#parts) for (const callers of runs) callers.forEach(fallBack);
   }
 
-  /** Takes over the leases that a reply grants; also those of a late one, which live or die by their own age. */
-  adoptLeases(reply: TakeReply, roundTripMs: number): void {
+  /** Takes over the leases that a reply grants; also those of a late one, which live or die by their own age, or go back. */
+  adoptLeases(reply: TakeReply, roundTripMs: number, isLate = false): void {
     for (const { lane, firstBucket, reports } of this.#parts) {
       // Who reports has its buckets in a row.
       if (reports === undefined) continue;
       const readings = reply.buckets.slice(firstBucket, firstBucket + reports.length);
-      lane.lease?.adopt(readings, reports, reply.nowUs, this.sent, roundTripMs);
+      lane.lease?.adopt(readings, reports, reply.nowUs, this.sent, roundTripMs, isLate);
     }
   }
 

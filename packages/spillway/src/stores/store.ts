@@ -17,7 +17,7 @@ export interface TakeBucket extends BucketAddress {
 export interface LeaseReport {
   /** Tokens wished for, to be spent locally; 0 for a report alone. */
   readonly wish: number;
-  /** How long they may live in the escrow. */
+  /** How long they may live in the escrow; those of a window end with it, see `leaseLifeUs`. */
   readonly lifeUs: number;
   /** Tokens that this holder's callers asked for since its last report. */
   readonly demand: number;

@@ -80,12 +80,20 @@ describe("a lease report", () => {
     expect(leaseOf({ wish: 0 })).toEqual({ id: 0, tokens: 0, contended: false });
   });
 
-  it("gets nothing from a bucket where an ask was refused, nor from a debt, nor from a window", () => {
+  it("gets nothing from a bucket where an ask was refused, nor from a debt, nor from one that cannot be read", () => {
     const report = { ...REPORT, wish: 5 };
     expect(take([bucket(10, {}, report)], run(1, 11)).leases[0]).toMatchObject({ tokens: 0, id: 0 });
     expect(take([bucket(-5, {}, report)]).leases[0]).toMatchObject({ tokens: 0, id: 0 });
-    expect(take([{ ...window(10), report }]).leases).toEqual([undefined]);
     expect(take([{ ...unreadable(), report }]).leases).toEqual([undefined]);
+  });
+
+  it("of a window gets a quarter of what is left at most, and no answer from a log", () => {
+    const report = { ...REPORT, wish: 5 };
+    expect(take([{ ...window(10), report }]).leases).toEqual([{ id: NOW_US, tokens: 2, contended: false }]);
+    expect(take([{ ...window(20), report }]).leases).toEqual([{ id: NOW_US, tokens: 5, contended: false }]);
+    expect(take([{ ...window(20), report }], run(1, 21)).leases).toEqual([{ id: 0, tokens: 0, contended: false }]);
+    const log = bucket(9, { limit: 20, burst: undefined, algorithm: "sliding-window-log" } as never, report);
+    expect(take([log]).leases).toEqual([undefined]);
   });
 
   it("keeps its call to twice its share of a contended bucket, but for a first ask that fits", () => {

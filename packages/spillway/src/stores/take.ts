@@ -1,5 +1,6 @@
 import { algorithmOf, type BucketShape, type BucketState } from "../algorithms/bucket.ts";
 import { grantLease, settleLease, type TokenBucketShape, type TokenBucketState } from "../algorithms/token-bucket.ts";
+import { grantWindowLease, type LeasableWindowShape, settleWindowLease } from "../algorithms/window-lease.ts";
 import type { AskRun, Charge, LeaseGrant, LeaseReport } from "./store.ts";
 
 /** A bucket as a call meets it, brought to the call's instant; `undefined` state means that it cannot be read. */
@@ -48,7 +49,12 @@ function isReported({ report }: OpenBucket): boolean {
 }
 
 function settle({ state, shape, report, quietUs }: OpenBucket): void {
-  if (report === undefined || state?.kind !== "token-bucket" || shape.kind !== "token-bucket") return;
+  if (report === undefined || state === undefined) return;
+  if (state.kind === "fixed-window" || state.kind === "sliding-window-counter") {
+    for (const { id, settled, returned } of report.settlements)
+      settleWindowLease(state, shape as LeasableWindowShape, id, settled, returned);
+  }
+  if (state.kind !== "token-bucket" || shape.kind !== "token-bucket") return;
   state.demand = decayed(state.demand, quietUs, report.lifeUs) + report.demand;
   for (const { id, settled, returned } of report.settlements) settleLease(state, shape, id, settled, returned);
 }
@@ -118,8 +124,13 @@ function note(budget: Budget, { cost }: Charge, isServed: boolean): void {
 }
 
 function grant({ state, shape, report }: OpenBucket, budget: Budget, nowUs: number): LeaseGrant | undefined {
-  if (report === undefined || state?.kind !== "token-bucket" || shape.kind !== "token-bucket") return undefined;
+  if (report === undefined || state === undefined) return undefined;
   const { contended, share, refused } = budget;
+  if (state.kind === "fixed-window" || state.kind === "sliding-window-counter") {
+    const wish = refused || state.block !== undefined ? 0 : report.wish;
+    return { ...grantWindowLease(state, shape as LeasableWindowShape, wish, report.lifeUs, nowUs), contended };
+  }
+  if (state.kind !== "token-bucket" || shape.kind !== "token-bucket") return undefined;
   const level = state.level / shape.unitsPerToken;
   const most = contended ? Math.min(budget.left, level) : (share * level) / 2;
   const tokens = refused || state.block !== undefined ? 0 : Math.max(0, Math.min(report.wish, Math.floor(most)));

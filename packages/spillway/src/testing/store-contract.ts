@@ -8,6 +8,7 @@ import { faultCases } from "./contract/fault-cases.ts";
 import { leaseCases } from "./contract/lease-cases.ts";
 import { shareCases } from "./contract/share-cases.ts";
 import { windowCases } from "./contract/window-cases.ts";
+import { windowLeaseCases } from "./contract/window-lease-cases.ts";
 
 /** What not every store can do. */
 export type ContractCapability = "foreign-values" | "take-now";
@@ -56,6 +57,7 @@ export function storeContract({ describe, it }: ContractRunner, options: StoreCo
     "refunds, penalties and resets": adjustCases,
     blocks: blockCases,
     leases: leaseCases,
+    "leases of windows": windowLeaseCases,
     shares: shareCases,
     faults: faultCases,
   };

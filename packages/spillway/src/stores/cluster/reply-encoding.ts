@@ -1,5 +1,6 @@
 import { algorithmOf, type BucketShape, type BucketState } from "../../algorithms/bucket.ts";
 import { logOfEntries, wireEntries } from "../../algorithms/sliding-window-log.ts";
+import type { LeasableWindow } from "../../algorithms/window-lease.ts";
 import { SpillwayError, type SpillwayErrorCode, show } from "../../errors.ts";
 import { refusedCosts } from "../refused-costs.ts";
 import { WHOLE } from "../share-ledger.ts";
@@ -56,12 +57,16 @@ function encodeState(state: BucketState): number[] {
       return [...numbers, older.tokens, older.id, older.deathUs, newer.tokens, newer.id, newer.deathUs, demand];
     }
     case "fixed-window":
-      return [state.startUs, state.used];
+      return [state.startUs, state.used, ...encodeWindowLease(state)];
     case "sliding-window-counter":
-      return [state.startUs, state.previous, state.current];
+      return [state.startUs, state.previous, state.current, ...encodeWindowLease(state)];
     case "sliding-window-log":
       return wireEntries(state);
   }
+}
+
+function encodeWindowLease({ lease }: LeasableWindow): number[] {
+  return lease === undefined ? [] : [lease.tokens, lease.id];
 }
 
 /** The reply of `allotShares`. */
@@ -117,9 +122,9 @@ function reviveState(shape: BucketShape, wire: unknown, nowUs: number): BucketSt
   const at = (index: number): number => numbers[index] ?? 0;
   switch (kind) {
     case "fixed-window":
-      return { kind, startUs: at(0), used: at(1) };
+      return { kind, startUs: at(0), used: at(1), ...reviveWindowLease(numbers, 2) };
     case "sliding-window-counter":
-      return { kind, startUs: at(0), previous: at(1), current: at(2), nowUs };
+      return { kind, startUs: at(0), previous: at(1), current: at(2), nowUs, ...reviveWindowLease(numbers, 3) };
     case "sliding-window-log":
       return logOfEntries(shape, numbers, nowUs);
     case "token-bucket":
@@ -136,13 +141,18 @@ function reviveState(shape: BucketShape, wire: unknown, nowUs: number): BucketSt
   }
 }
 
-/** Whether so many numbers make a state. A token bucket has the short form where nothing was ever leased. */
+function reviveWindowLease(numbers: readonly number[], from: number): LeasableWindow {
+  const [tokens, id] = numbers.slice(from);
+  return tokens === undefined || id === undefined ? {} : { lease: { tokens, id } };
+}
+
+/** Whether so many numbers make a state. There is a short form where nothing is on lease, of a bucket where nothing ever was. */
 function hasLengthOf(kind: BucketState["kind"], length: number): boolean {
   switch (kind) {
     case "fixed-window":
-      return length === 2;
+      return length === 2 || length === 4;
     case "sliding-window-counter":
-      return length === 3;
+      return length === 3 || length === 5;
     case "sliding-window-log":
       return length % 2 === 0;
     case "token-bucket":

@@ -127,11 +127,40 @@ describe("the reply of take", () => {
     });
   });
 
-  it("gives a window's count and start", () => {
-    const call = { buckets: [{ key: "key", policy: WINDOW, report: REPORT }], runs: [] };
-    expect(take([NOW_US, 0, 7, NOW_US - 5], call).buckets).toEqual([
-      { kind: "state", state: { kind: "fixed-window", used: 7, startUs: NOW_US - 5 }, lease: undefined },
-    ]);
+  it("gives a window's count and start, what is on lease of it, and what was just leased", () => {
+    const callFor = (report: LeaseReport | undefined, policy = WINDOW): TakeCall => ({
+      buckets: [{ key: "key", policy, report }],
+      runs: [],
+    });
+    const state = { kind: "fixed-window", used: 7, startUs: NOW_US - 5 };
+    const lease = { id: NOW_US, tokens: 4, contended: false };
+    const of = (reply: readonly number[], report?: LeaseReport): unknown =>
+      take([NOW_US, ...reply], callFor(report)).buckets[0];
+    const nothing = { id: 0, tokens: 0, contended: false };
+    expect(of([0, 7, NOW_US - 5])).toEqual({ kind: "state", state, lease: undefined });
+    expect(of([0, 7, NOW_US - 5], REPORT)).toEqual({ kind: "state", state, lease: nothing });
+    expect(of([4, 7, NOW_US - 5, 3])).toMatchObject({ state: { ...state, lease: { tokens: 3 } }, lease: undefined });
+    expect(of([128, 7, NOW_US - 5], REPORT)).toMatchObject({ state: { ...state, lease: { tokens: 4 } }, lease });
+    expect(of([140, 7, NOW_US - 5, 6, NOW_US - 3], REPORT)).toMatchObject({
+      state: { ...state, lease: { tokens: 6 } },
+      lease: { ...lease, id: NOW_US - 3 },
+    });
+    expect(take([NOW_US, 132, 7, NOW_US - 5, 3, 6], callFor(REPORT, COUNTER)).buckets[0]).toMatchObject({
+      state: { current: 7, previous: 3, lease: { tokens: 6 } },
+      lease,
+    });
+  });
+
+  it.each<[string, LeaseReport | undefined, readonly number[]]>([
+    ["more leased than was wished for", REPORT, [192, 7, NOW_US - 5]],
+    ["a lease that nobody asked for", undefined, [32, 7, NOW_US - 5]],
+    ["more on lease than is used", REPORT, [4, 7, NOW_US - 5, 8]],
+    ["less on lease than was just leased", REPORT, [132, 7, NOW_US - 5, 3]],
+    ["the id of a lease that it does not grant", REPORT, [8, 7, NOW_US - 5, NOW_US]],
+    ["a mark of contention", REPORT, [16, 7, NOW_US - 5]],
+  ])("is a fault for a window with %s", (_, report, block) => {
+    const call = { buckets: [{ key: "key", policy: WINDOW, report }], runs: [] };
+    expect(() => take([NOW_US, ...block], call)).toThrow(unknownForm);
   });
 
   it("gives both counts of a sliding window, and the entries of a log with those that are gathered", () => {

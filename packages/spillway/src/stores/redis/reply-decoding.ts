@@ -114,7 +114,7 @@ function instant(reader: ReplyReader): number {
 
 /** Stands in front of a bucket that is blocked, with the end of the block. */
 const BLOCKED = -2;
-/** Parts of a token bucket's flag. What stands for slots comes after flag and level, in this order. */
+/** Parts of a flag. What stands for slots comes after flag and level, or the slots of a window, in this order. */
 const TIME = 1;
 const OLDER_ESCROW = 2;
 const NEWER_ESCROW = 4;
@@ -152,8 +152,7 @@ function unblockedReading(
 ): BucketReading & { readonly kind: "state" } {
   if (flag < 0 || flag > largestFlag(shape, report) || (shape.kind !== "token-bucket" && amount < 0))
     throw strange(`flag ${flag} with ${amount} for policy ${name}`);
-  if (shape.kind !== "token-bucket")
-    return { kind: "state", state: windowState(reader, shape, amount, reader.integer(), nowUs), lease: undefined };
+  if (shape.kind !== "token-bucket") return windowReading(reader, nowUs, shape, report, flag, amount);
   const parts = flag % LEASED_TOKEN;
   const timeUs = parts & TIME ? reader.integer() : nowUs;
   const older = parts & OLDER_ESCROW ? escrow(reader, name) : NO_ESCROW;
@@ -163,23 +162,39 @@ function unblockedReading(
   return { kind: "state", state, lease };
 }
 
-/**
- * Of a window there is one form only, and only a report is answered with a lease: of no more than was wished for, since those
- * tokens would be spent without a word to the store.
- */
-function largestFlag({ kind }: BucketShape, report: LeaseReport | undefined): number {
-  if (kind !== "token-bucket") return 0;
-  if (report === undefined) return TIME + OLDER_ESCROW + NEWER_ESCROW;
-  return LEASED_TOKEN * (report.wish + 1) - 1;
+/** Of a window: where it stands, what is out on lease of it, and what was just leased. */
+function windowReading(
+  reader: ReplyReader,
+  nowUs: number,
+  shape: WindowShape,
+  report: LeaseReport | undefined,
+  flag: number,
+  amount: number,
+): BucketReading & { readonly kind: "state" } {
+  const parts = flag % LEASED_TOKEN;
+  const tokens = Math.floor(flag / LEASED_TOKEN);
+  if (parts & ~(NEWER_ESCROW + LEASE_ID)) throw strange(`flag ${flag} of a window`);
+  const state = windowState(reader, shape, amount, reader.integer(), nowUs);
+  const out = parts & NEWER_ESCROW ? reader.integer() : tokens;
+  if (out < tokens || out > amount) throw strange(`${out} tokens of ${amount} on lease, ${tokens} of them new`);
+  const isLeasable = state.kind === "fixed-window" || state.kind === "sliding-window-counter";
+  if (isLeasable && out > 0) state.lease = { tokens: out, id: 0 };
+  return { kind: "state", state, lease: isLeasable && report ? grant(reader, parts, tokens, nowUs) : undefined };
 }
 
-function windowState(
-  reader: ReplyReader,
-  shape: Exclude<BucketShape, TokenBucketShape>,
-  a: number,
-  b: number,
-  nowUs: number,
-): BucketState {
+/**
+ * Only a report is answered with a lease: of no more than was wished for, since those tokens would be spent without a word to
+ * the store. A log is never leased.
+ */
+function largestFlag({ kind }: BucketShape, report: LeaseReport | undefined): number {
+  if (kind === "sliding-window-log") return 0;
+  if (report !== undefined) return LEASED_TOKEN * (report.wish + 1) - 1;
+  return kind === "token-bucket" ? TIME + OLDER_ESCROW + NEWER_ESCROW : NEWER_ESCROW;
+}
+
+type WindowShape = Exclude<BucketShape, TokenBucketShape>;
+
+function windowState(reader: ReplyReader, shape: WindowShape, a: number, b: number, nowUs: number): BucketState {
   switch (shape.kind) {
     case "fixed-window":
       return { kind: shape.kind, used: a, startUs: b };

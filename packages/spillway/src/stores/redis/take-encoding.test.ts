@@ -77,6 +77,13 @@ describe("the arguments of take are one JSON array, which", () => {
     );
   });
 
+  it("is short for windows that report, beside buckets that do", () => {
+    const buckets = [bucket(BUCKET, REPORT), bucket(WINDOW, { ...REPORT, settlements: [] })];
+    expect(encoded({ buckets, runs: [runOf(2)] })).toBe(
+      '["r",100000,1,1,0.30000000000000004,1e-7,100000,7,20,5,2,1790000000123456,4,1,1790000000123457,2,2,-9,60000000,0,5,0]',
+    );
+  });
+
   it("names each policy once, then the buckets, then the runs, for any other call", () => {
     const call: TakeCall = {
       buckets: [bucket(BUCKET), bucket(WINDOW), bucket(BUCKET), bucket(ALIGNED)],
@@ -121,7 +128,10 @@ describe("the arguments of take are one JSON array, which", () => {
     { bucket: 1, cost: 2 },
   ];
   it.each<[string, TakeCall]>([
-    ["a window that reports", { buckets: [bucket(BUCKET, REPORT), bucket(WINDOW, REPORT)], runs: [runOf(2)] }],
+    [
+      "a window that reports beside a counter",
+      { buckets: [bucket(WINDOW, REPORT), bucket(COUNTER, REPORT)], runs: [] },
+    ],
     ["a sliding window counter with two runs", { buckets: [bucket(COUNTER)], runs: [runOf(1), runOf(1)] }],
     ["one that reports", { buckets: [bucket(COUNTER, REPORT)], runs: [runOf(1)] }],
     ["one with a run without charges", { buckets: [bucket(COUNTER)], runs: [{ count: 1, charges: [] }] }],

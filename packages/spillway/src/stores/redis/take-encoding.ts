@@ -96,8 +96,8 @@ function encodeRunEach({ buckets, runs }: TakeCall): string | undefined {
 }
 
 /**
- * Token buckets that all report, alike but for wish and settlements, or buckets and fixed windows without reports; and one run
- * of one cost on all of them, or none: a key with leases, or with several policies. `undefined` for any other call.
+ * Token buckets and fixed windows that all report, alike but for wish and settlements, or none of which does; and one run of one
+ * cost on all of them, or none: a key with leases, or with several policies. `undefined` for any other call.
  */
 function encodeOneRun({ buckets, runs }: TakeCall): string | undefined {
   const [run] = runs;
@@ -113,7 +113,6 @@ function encodeOneRun({ buckets, runs }: TakeCall): string | undefined {
     const charge = run?.charges[i];
     const numbers = shortNumbersOf(policy.shape);
     if (numbers === undefined || !isLike(report, first)) return undefined;
-    if (report !== undefined && policy.shape.kind !== "token-bucket") return undefined;
     if (charge !== undefined && (charge.bucket !== i || charge.cost !== cost)) return undefined;
     text += `,${numbers}`;
     if (report !== undefined) text += `,${report.wish}${settlementsText(report)}`;

@@ -104,7 +104,7 @@ export async function report(
   return { state: stateOf(reading), lease: leaseOf(reading), reply };
 }
 
-/** As {@link report}, for a token bucket, whose reports are always answered. */
+/** As {@link report}, for a token bucket. */
 export async function lease(
   store: Store,
   key: string,

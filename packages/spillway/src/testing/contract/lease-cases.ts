@@ -3,6 +3,7 @@ import { escrowed } from "../../algorithms/token-bucket.ts";
 import {
   type ContractCase,
   FAST,
+  LOG,
   lease,
   newKey,
   peekTokens,
@@ -13,7 +14,6 @@ import {
   SLOW,
   settlement,
   take,
-  WINDOW,
 } from "./contract-case.ts";
 
 const LIFE_US = 10_000_000;
@@ -72,16 +72,16 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: "a bucket without a report has no lease in its reading, and a window never has",
+    title: "a bucket without a report has no lease in its reading, and a log never has",
     async run({ store }) {
       const key = newKey();
       const plain = await store.take({ buckets: [{ key, policy: SLOW, report: undefined }], runs: [] });
       assert.ok(plain.buckets[0]?.kind === "state");
       assert.equal(plain.buckets[0].lease, undefined);
-      const window = await report(store, key, WINDOW, { wish: 3, demand: 3, weight: 3 }, 2);
-      assert.equal(window.lease, undefined);
-      assert.deepEqual(window.reply.served, [2]);
-      assert.equal(await remaining(store, key, WINDOW), 8);
+      const log = await report(store, key, LOG, { wish: 3, demand: 3, weight: 3 }, 2);
+      assert.equal(log.lease, undefined);
+      assert.deepEqual(log.reply.served, [2]);
+      assert.equal(await remaining(store, key, LOG), 8);
     },
   },
   {

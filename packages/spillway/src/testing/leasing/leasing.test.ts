@@ -55,8 +55,8 @@ describe("a key that is asked for", () => {
   });
 
   it("under a set of which one policy is too small leases none of them; another set may", async () => {
-    const window: PolicyOptions = { name: "window", limit: 100_000, period: "1h", algorithm: "fixed-window" };
-    const sets: Record<string, PolicyOptions[]> = { both: [BUCKET, window], key: [BUCKET] };
+    const log: PolicyOptions = { name: "log", limit: 10_000, period: "1h", algorithm: "sliding-window-log" };
+    const sets: Record<string, PolicyOptions[]> = { both: [BUCKET, log], key: [BUCKET] };
     const setup = leasing({ policies: (key) => sets[key] as PolicyOptions[] });
     for (let n = 0; n < 20; n++) {
       await setup.limiter.consume("both");
@@ -65,7 +65,7 @@ describe("a key that is asked for", () => {
     }
     expect(setup.limiter.consumeNow("both")).toBeUndefined();
     expect(setup.limiter.consumeNow("key")).toMatchObject({ source: "lease" });
-    expect(setup.limiter.stats().leases.tooSmall).toEqual(["window"]);
+    expect(setup.limiter.stats().leases.tooSmall).toEqual(["log"]);
   });
 
   it("leases nothing where leases are switched off", async () => {

@@ -11,7 +11,7 @@ export interface GeneratedScript<Arity extends Readonly<Record<string, number | 
 /** lua/adjust.lua: Gives tokens back (a refund), never above full, or takes them without asking (a penalty), at most one capacity deep. A block stays. */
 export const adjust: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "adjust",
-  sha1: "cfe5ab4fc35512ff3550c5aaddf771ae42cd6341",
+  sha1: "72b3da3fe885d02fdab86fb77647a61906d343a7",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: adjust
 local function server_time_us()
@@ -118,13 +118,24 @@ end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
   if aligned == 1 then start_us = now_us - now_us % period_us end
-  if not value then return start_us, 0 end
-  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
-  local stored_us, used = struct.unpack('<dd', value, 2)
-  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
-  if stored_us > now_us then return start_us, used end
-  if now_us - stored_us >= period_us then return start_us, 0 end
-  return stored_us, used
+  if not value then return start_us, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local stored_us, used
+  if form == 3 and #value == 17 then
+    stored_us, used = struct.unpack('<dd', value, 2)
+  elseif form == 6 and #value == 33 then
+    stored_us, used, leased, lease_id = struct.unpack('<dddd', value, 2)
+  else
+    return nil
+  end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST and leased >= 0 and leased <= used
+    and lease_id >= 0 and lease_id <= LARGEST) then return nil end
+  if stored_us > now_us then
+    if leased > 0 then start_us = now_us end
+    return start_us, used, leased, lease_id
+  end
+  if now_us - stored_us >= period_us then return start_us, 0, 0, 0 end
+  return stored_us, used, leased, lease_id
 end
 local function quotient_up(a, b, divisor)
   local product = a * b
@@ -139,16 +150,24 @@ local function quotient_up(a, b, divisor)
   return quotient
 end
 local function read_sliding_counter(value, now_us, period_us)
-  if not value then return now_us, 0, 0 end
-  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
-  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not value then return now_us, 0, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local start_us, previous, current
+  if form == 4 and #value == 25 then
+    start_us, previous, current = struct.unpack('<ddd', value, 2)
+  elseif form == 7 and #value == 41 then
+    start_us, previous, current, leased, lease_id = struct.unpack('<ddddd', value, 2)
+  else
+    return nil
+  end
   if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
-    and current <= 35184372088832) then return nil end
+    and current <= 35184372088832 and leased >= 0 and leased <= current and lease_id >= 0
+    and lease_id <= LARGEST) then return nil end
   if start_us > now_us then start_us = now_us end
   local windows = floor((now_us - start_us) / period_us)
-  if windows == 0 then return start_us, current, previous end
-  if windows == 1 then return start_us + period_us, 0, current end
-  return now_us, 0, 0
+  if windows == 0 then return start_us, current, previous, leased, lease_id end
+  if windows == 1 then return start_us + period_us, 0, current, 0, 0 end
+  return now_us, 0, 0, 0, 0
 end
 local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
@@ -302,22 +321,35 @@ end
 local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
-    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
-    return start_us and { limit - used, false, start_us, used }
+    local start_us, used, leased, lease_id = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used, 0, leased, lease_id }
   elseif kind == 'c' then
-    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
-    return start_us
-      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+    local start_us, current, previous, leased, lease_id = read_sliding_counter(value, now_us, period_us)
+    if not start_us then return nil end
+    local carried = carried_over(start_us, previous, now_us, period_us)
+    return { limit - current - carried, false, start_us, current, previous, leased, lease_id }
   end
   local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, key, policy, window, costs)
+local function reply_window(reply, n, key, policy, window, costs, tokens, now_us)
   if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
-  if policy[1] == 'f' then return n + 3 end
-  reply[n + 4] = window[5]
-  return n + 4
+  local flag, first = 32 * tokens, n + 1
+  reply[n + 2], reply[n + 3], n = window[4], window[3], n + 3
+  if policy[1] == 'c' then
+    n = n + 1
+    reply[n] = window[5]
+  end
+  if window[6] ~= tokens then
+    flag, n = flag + 4, n + 1
+    reply[n] = window[6]
+  end
+  if tokens > 0 and window[7] ~= now_us then
+    flag, n = flag + 8, n + 1
+    reply[n] = window[7]
+  end
+  reply[first] = flag
+  return n
 end
 local function without_block(key, value, now_us, kind)
   if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
@@ -338,14 +370,26 @@ local function write_block(key, now_us, from_us, end_us, least_ms)
   local value = table.concat({ struct.pack('<Bdd', 9, from_us, end_us), redis.call('GET', key) })
   redis.call('SET', key, value, 'PX', max(least_ms, ceil((end_us - now_us) / 1000) + 1))
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used)
+local function write_fixed_window(key, now_us, period_us, start_us, used, leased, lease_id)
+  local value
+  if leased == 0 then
+    value = struct.pack('<Bdd', 3, start_us, used)
+  else
+    value = struct.pack('<Bdddd', 6, start_us, used, leased, lease_id)
+  end
   local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  redis.call('SET', key, value, 'PX', expiry_ms)
   return expiry_ms
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, leased, lease_id)
+  local value
+  if leased == 0 then
+    value = struct.pack('<Bddd', 4, start_us, previous, current)
+  else
+    value = struct.pack('<Bddddd', 7, start_us, previous, current, leased, lease_id)
+  end
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  redis.call('SET', key, value, 'PX', expiry_ms)
   return expiry_ms
 end
 local function charge_sliding_log(key, log, now_us, tokens)
@@ -384,9 +428,9 @@ local function charge_window(key, now_us, policy, window)
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4], window[6], window[7])
   elseif policy[1] == 'c' then
-    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], window[6], window[7])
   end
   return write_sliding_log(key, now_us, window[3])
 end
@@ -409,7 +453,7 @@ local function adjust_window(key, policy, now_us, window, tokens)
       charge_sliding_log(key, log, now_us, max(0, min(-tokens, 2 * limit - log.used)))
     end
   elseif tokens > 0 then
-    local current = max(0, window[4] - tokens)
+    local current = max(window[6], window[4] - tokens)
     if policy[1] == 'c' then window[5] = max(0, window[5] - (tokens - (window[4] - current))) end
     window[4] = current
   else
@@ -470,7 +514,7 @@ for i = 1, #KEYS do
     if window then
       n = reply_block(reply, n, until_us)
       adjust_window(KEYS[i], policy, now_us, window, tokens)
-      n = reply_window(reply, n, KEYS[i], policy, window)
+      n = reply_window(reply, n, KEYS[i], policy, window, nil, 0)
       expiry_ms = write_window(KEYS[i], now_us, policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
@@ -578,7 +622,7 @@ return { now_us, count, offered_share, offered_even, due, demand }
 /** lua/block.lua: Blocks buckets, so that they serve nobody until then; in place of a block that there is already. What they hold goes on as without it. */
 export const block: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "block",
-  sha1: "25e7d4c1c33314277b45bdca72a7792eb6188b0d",
+  sha1: "b9de873896c5f70175eecf5afffa67532306e3f0",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: block
 local function server_time_us()
@@ -685,13 +729,24 @@ end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
   if aligned == 1 then start_us = now_us - now_us % period_us end
-  if not value then return start_us, 0 end
-  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
-  local stored_us, used = struct.unpack('<dd', value, 2)
-  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
-  if stored_us > now_us then return start_us, used end
-  if now_us - stored_us >= period_us then return start_us, 0 end
-  return stored_us, used
+  if not value then return start_us, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local stored_us, used
+  if form == 3 and #value == 17 then
+    stored_us, used = struct.unpack('<dd', value, 2)
+  elseif form == 6 and #value == 33 then
+    stored_us, used, leased, lease_id = struct.unpack('<dddd', value, 2)
+  else
+    return nil
+  end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST and leased >= 0 and leased <= used
+    and lease_id >= 0 and lease_id <= LARGEST) then return nil end
+  if stored_us > now_us then
+    if leased > 0 then start_us = now_us end
+    return start_us, used, leased, lease_id
+  end
+  if now_us - stored_us >= period_us then return start_us, 0, 0, 0 end
+  return stored_us, used, leased, lease_id
 end
 local function quotient_up(a, b, divisor)
   local product = a * b
@@ -706,16 +761,24 @@ local function quotient_up(a, b, divisor)
   return quotient
 end
 local function read_sliding_counter(value, now_us, period_us)
-  if not value then return now_us, 0, 0 end
-  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
-  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not value then return now_us, 0, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local start_us, previous, current
+  if form == 4 and #value == 25 then
+    start_us, previous, current = struct.unpack('<ddd', value, 2)
+  elseif form == 7 and #value == 41 then
+    start_us, previous, current, leased, lease_id = struct.unpack('<ddddd', value, 2)
+  else
+    return nil
+  end
   if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
-    and current <= 35184372088832) then return nil end
+    and current <= 35184372088832 and leased >= 0 and leased <= current and lease_id >= 0
+    and lease_id <= LARGEST) then return nil end
   if start_us > now_us then start_us = now_us end
   local windows = floor((now_us - start_us) / period_us)
-  if windows == 0 then return start_us, current, previous end
-  if windows == 1 then return start_us + period_us, 0, current end
-  return now_us, 0, 0
+  if windows == 0 then return start_us, current, previous, leased, lease_id end
+  if windows == 1 then return start_us + period_us, 0, current, 0, 0 end
+  return now_us, 0, 0, 0, 0
 end
 local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
@@ -869,22 +932,35 @@ end
 local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
-    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
-    return start_us and { limit - used, false, start_us, used }
+    local start_us, used, leased, lease_id = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used, 0, leased, lease_id }
   elseif kind == 'c' then
-    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
-    return start_us
-      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+    local start_us, current, previous, leased, lease_id = read_sliding_counter(value, now_us, period_us)
+    if not start_us then return nil end
+    local carried = carried_over(start_us, previous, now_us, period_us)
+    return { limit - current - carried, false, start_us, current, previous, leased, lease_id }
   end
   local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, key, policy, window, costs)
+local function reply_window(reply, n, key, policy, window, costs, tokens, now_us)
   if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
-  if policy[1] == 'f' then return n + 3 end
-  reply[n + 4] = window[5]
-  return n + 4
+  local flag, first = 32 * tokens, n + 1
+  reply[n + 2], reply[n + 3], n = window[4], window[3], n + 3
+  if policy[1] == 'c' then
+    n = n + 1
+    reply[n] = window[5]
+  end
+  if window[6] ~= tokens then
+    flag, n = flag + 4, n + 1
+    reply[n] = window[6]
+  end
+  if tokens > 0 and window[7] ~= now_us then
+    flag, n = flag + 8, n + 1
+    reply[n] = window[7]
+  end
+  reply[first] = flag
+  return n
 end
 local function without_block(key, value, now_us, kind)
   if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
@@ -905,14 +981,26 @@ local function write_block(key, now_us, from_us, end_us, least_ms)
   local value = table.concat({ struct.pack('<Bdd', 9, from_us, end_us), redis.call('GET', key) })
   redis.call('SET', key, value, 'PX', max(least_ms, ceil((end_us - now_us) / 1000) + 1))
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used)
+local function write_fixed_window(key, now_us, period_us, start_us, used, leased, lease_id)
+  local value
+  if leased == 0 then
+    value = struct.pack('<Bdd', 3, start_us, used)
+  else
+    value = struct.pack('<Bdddd', 6, start_us, used, leased, lease_id)
+  end
   local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  redis.call('SET', key, value, 'PX', expiry_ms)
   return expiry_ms
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, leased, lease_id)
+  local value
+  if leased == 0 then
+    value = struct.pack('<Bddd', 4, start_us, previous, current)
+  else
+    value = struct.pack('<Bddddd', 7, start_us, previous, current, leased, lease_id)
+  end
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  redis.call('SET', key, value, 'PX', expiry_ms)
   return expiry_ms
 end
 local function charge_sliding_log(key, log, now_us, tokens)
@@ -951,9 +1039,9 @@ local function charge_window(key, now_us, policy, window)
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4], window[6], window[7])
   elseif policy[1] == 'c' then
-    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], window[6], window[7])
   end
   return write_sliding_log(key, now_us, window[3])
 end
@@ -1009,7 +1097,7 @@ for i = 1, #KEYS do
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
       n = reply_block(reply, n, until_us)
-      n = reply_window(reply, n, KEYS[i], policy, window)
+      n = reply_window(reply, n, KEYS[i], policy, window, nil, 0)
       expiry_ms = write_window(KEYS[i], now_us, policy, window)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
@@ -1036,7 +1124,7 @@ return reply
 /** lua/peek.lua: Reads buckets as they stand now. */
 export const peek: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "peek",
-  sha1: "f29781b9c993517319d80a7219401bb4b991513c",
+  sha1: "afdd6ed6a9371a83585a0d85c54366cb8ca0cb14",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: peek
 local function server_time_us()
@@ -1121,13 +1209,24 @@ end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
   if aligned == 1 then start_us = now_us - now_us % period_us end
-  if not value then return start_us, 0 end
-  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
-  local stored_us, used = struct.unpack('<dd', value, 2)
-  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
-  if stored_us > now_us then return start_us, used end
-  if now_us - stored_us >= period_us then return start_us, 0 end
-  return stored_us, used
+  if not value then return start_us, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local stored_us, used
+  if form == 3 and #value == 17 then
+    stored_us, used = struct.unpack('<dd', value, 2)
+  elseif form == 6 and #value == 33 then
+    stored_us, used, leased, lease_id = struct.unpack('<dddd', value, 2)
+  else
+    return nil
+  end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST and leased >= 0 and leased <= used
+    and lease_id >= 0 and lease_id <= LARGEST) then return nil end
+  if stored_us > now_us then
+    if leased > 0 then start_us = now_us end
+    return start_us, used, leased, lease_id
+  end
+  if now_us - stored_us >= period_us then return start_us, 0, 0, 0 end
+  return stored_us, used, leased, lease_id
 end
 local function quotient_up(a, b, divisor)
   local product = a * b
@@ -1142,16 +1241,24 @@ local function quotient_up(a, b, divisor)
   return quotient
 end
 local function read_sliding_counter(value, now_us, period_us)
-  if not value then return now_us, 0, 0 end
-  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
-  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not value then return now_us, 0, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local start_us, previous, current
+  if form == 4 and #value == 25 then
+    start_us, previous, current = struct.unpack('<ddd', value, 2)
+  elseif form == 7 and #value == 41 then
+    start_us, previous, current, leased, lease_id = struct.unpack('<ddddd', value, 2)
+  else
+    return nil
+  end
   if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
-    and current <= 35184372088832) then return nil end
+    and current <= 35184372088832 and leased >= 0 and leased <= current and lease_id >= 0
+    and lease_id <= LARGEST) then return nil end
   if start_us > now_us then start_us = now_us end
   local windows = floor((now_us - start_us) / period_us)
-  if windows == 0 then return start_us, current, previous end
-  if windows == 1 then return start_us + period_us, 0, current end
-  return now_us, 0, 0
+  if windows == 0 then return start_us, current, previous, leased, lease_id end
+  if windows == 1 then return start_us + period_us, 0, current, 0, 0 end
+  return now_us, 0, 0, 0, 0
 end
 local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
@@ -1305,22 +1412,35 @@ end
 local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
-    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
-    return start_us and { limit - used, false, start_us, used }
+    local start_us, used, leased, lease_id = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used, 0, leased, lease_id }
   elseif kind == 'c' then
-    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
-    return start_us
-      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+    local start_us, current, previous, leased, lease_id = read_sliding_counter(value, now_us, period_us)
+    if not start_us then return nil end
+    local carried = carried_over(start_us, previous, now_us, period_us)
+    return { limit - current - carried, false, start_us, current, previous, leased, lease_id }
   end
   local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, key, policy, window, costs)
+local function reply_window(reply, n, key, policy, window, costs, tokens, now_us)
   if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
-  if policy[1] == 'f' then return n + 3 end
-  reply[n + 4] = window[5]
-  return n + 4
+  local flag, first = 32 * tokens, n + 1
+  reply[n + 2], reply[n + 3], n = window[4], window[3], n + 3
+  if policy[1] == 'c' then
+    n = n + 1
+    reply[n] = window[5]
+  end
+  if window[6] ~= tokens then
+    flag, n = flag + 4, n + 1
+    reply[n] = window[6]
+  end
+  if tokens > 0 and window[7] ~= now_us then
+    flag, n = flag + 8, n + 1
+    reply[n] = window[7]
+  end
+  reply[first] = flag
+  return n
 end
 local function without_block(key, value, now_us, kind)
   if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
@@ -1387,7 +1507,7 @@ for i = 1, #KEYS do
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
     if window then
       n = reply_block(reply, n, until_us)
-      n = reply_window(reply, n, KEYS[i], policy, window)
+      n = reply_window(reply, n, KEYS[i], policy, window, nil, 0)
     else
       n = reply_fault(reply, n, fault_of(values[i]))
     end
@@ -1410,7 +1530,7 @@ return reply
 /** lua/reset.lua: Makes buckets as if unused, but for tokens out on lease, which still count until they are settled or die. A block ends. A bucket that cannot be read is replaced. */
 export const reset: GeneratedScript<{ readonly head: 1; readonly bucket: 2 }> = {
   name: "reset",
-  sha1: "9b1e76d07622b4c7305eae82f3399633ce68cd7b",
+  sha1: "d04d801c7b1adaee62f0cea030ac40e03c9007a5",
   arity: { head: 1, bucket: 2 },
   text: `-- spillway: reset
 local function server_time_us()
@@ -1510,13 +1630,24 @@ end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
   if aligned == 1 then start_us = now_us - now_us % period_us end
-  if not value then return start_us, 0 end
-  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
-  local stored_us, used = struct.unpack('<dd', value, 2)
-  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
-  if stored_us > now_us then return start_us, used end
-  if now_us - stored_us >= period_us then return start_us, 0 end
-  return stored_us, used
+  if not value then return start_us, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local stored_us, used
+  if form == 3 and #value == 17 then
+    stored_us, used = struct.unpack('<dd', value, 2)
+  elseif form == 6 and #value == 33 then
+    stored_us, used, leased, lease_id = struct.unpack('<dddd', value, 2)
+  else
+    return nil
+  end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST and leased >= 0 and leased <= used
+    and lease_id >= 0 and lease_id <= LARGEST) then return nil end
+  if stored_us > now_us then
+    if leased > 0 then start_us = now_us end
+    return start_us, used, leased, lease_id
+  end
+  if now_us - stored_us >= period_us then return start_us, 0, 0, 0 end
+  return stored_us, used, leased, lease_id
 end
 local function quotient_up(a, b, divisor)
   local product = a * b
@@ -1531,16 +1662,24 @@ local function quotient_up(a, b, divisor)
   return quotient
 end
 local function read_sliding_counter(value, now_us, period_us)
-  if not value then return now_us, 0, 0 end
-  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
-  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not value then return now_us, 0, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local start_us, previous, current
+  if form == 4 and #value == 25 then
+    start_us, previous, current = struct.unpack('<ddd', value, 2)
+  elseif form == 7 and #value == 41 then
+    start_us, previous, current, leased, lease_id = struct.unpack('<ddddd', value, 2)
+  else
+    return nil
+  end
   if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
-    and current <= 35184372088832) then return nil end
+    and current <= 35184372088832 and leased >= 0 and leased <= current and lease_id >= 0
+    and lease_id <= LARGEST) then return nil end
   if start_us > now_us then start_us = now_us end
   local windows = floor((now_us - start_us) / period_us)
-  if windows == 0 then return start_us, current, previous end
-  if windows == 1 then return start_us + period_us, 0, current end
-  return now_us, 0, 0
+  if windows == 0 then return start_us, current, previous, leased, lease_id end
+  if windows == 1 then return start_us + period_us, 0, current, 0, 0 end
+  return now_us, 0, 0, 0, 0
 end
 local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
@@ -1694,22 +1833,35 @@ end
 local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
-    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
-    return start_us and { limit - used, false, start_us, used }
+    local start_us, used, leased, lease_id = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used, 0, leased, lease_id }
   elseif kind == 'c' then
-    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
-    return start_us
-      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+    local start_us, current, previous, leased, lease_id = read_sliding_counter(value, now_us, period_us)
+    if not start_us then return nil end
+    local carried = carried_over(start_us, previous, now_us, period_us)
+    return { limit - current - carried, false, start_us, current, previous, leased, lease_id }
   end
   local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, key, policy, window, costs)
+local function reply_window(reply, n, key, policy, window, costs, tokens, now_us)
   if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
-  if policy[1] == 'f' then return n + 3 end
-  reply[n + 4] = window[5]
-  return n + 4
+  local flag, first = 32 * tokens, n + 1
+  reply[n + 2], reply[n + 3], n = window[4], window[3], n + 3
+  if policy[1] == 'c' then
+    n = n + 1
+    reply[n] = window[5]
+  end
+  if window[6] ~= tokens then
+    flag, n = flag + 4, n + 1
+    reply[n] = window[6]
+  end
+  if tokens > 0 and window[7] ~= now_us then
+    flag, n = flag + 8, n + 1
+    reply[n] = window[7]
+  end
+  reply[first] = flag
+  return n
 end
 local function without_block(key, value, now_us, kind)
   if not value or string.byte(value) ~= 9 or #value < 18 then return value, nil, nil, 0 end
@@ -1726,14 +1878,26 @@ local function without_block(key, value, now_us, kind)
   if until_us <= now_us then return value, nil, nil, 17 end
   return value, from_us, until_us, 17
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used)
+local function write_fixed_window(key, now_us, period_us, start_us, used, leased, lease_id)
+  local value
+  if leased == 0 then
+    value = struct.pack('<Bdd', 3, start_us, used)
+  else
+    value = struct.pack('<Bdddd', 6, start_us, used, leased, lease_id)
+  end
   local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  redis.call('SET', key, value, 'PX', expiry_ms)
   return expiry_ms
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, leased, lease_id)
+  local value
+  if leased == 0 then
+    value = struct.pack('<Bddd', 4, start_us, previous, current)
+  else
+    value = struct.pack('<Bddddd', 7, start_us, previous, current, leased, lease_id)
+  end
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  redis.call('SET', key, value, 'PX', expiry_ms)
   return expiry_ms
 end
 local function charge_sliding_log(key, log, now_us, tokens)
@@ -1772,9 +1936,9 @@ local function charge_window(key, now_us, policy, window)
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4], window[6], window[7])
   elseif policy[1] == 'c' then
-    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], window[6], window[7])
   end
   return write_sliding_log(key, now_us, window[3])
 end
@@ -1784,7 +1948,7 @@ local function reset_window(policy, window)
     cut_log(log, log.from)
     log.kept, log.used = 0, 0
   else
-    window[4], window[5] = 0, 0
+    window[4], window[5] = window[6], 0
   end
 end
 local function reply_token_bucket(reply, n, now_us, level, time_us, older, older_death_us, newer, newer_death_us,
@@ -1835,7 +1999,7 @@ for i = 1, #KEYS do
     local window = read_window(KEYS[i], value, now_us, policy, block_bytes)
       or read_window(KEYS[i], false, now_us, policy, 0)
     reset_window(policy, window)
-    n = reply_window(reply, n, KEYS[i], policy, window)
+    n = reply_window(reply, n, KEYS[i], policy, window, nil, 0)
     write_window(KEYS[i], now_us, policy, window)
   else
     local scale, per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
@@ -1855,7 +2019,7 @@ return reply
 /** lua/take.lua: Takes tokens: settles what lease holders report, serves asks in order, each on all its buckets or on none, and leases what is wished for, in one atomic step on the server's clock. A refused ask takes nothing. */
 export const take: GeneratedScript<{ readonly head: 1; readonly bucket: 2; readonly run: 1 }> = {
   name: "take",
-  sha1: "55bcb008fef60f76d5f0deb8794c1024e3071827",
+  sha1: "834179a5434e902b0a66e7a776703ebe646bd807",
   arity: { head: 1, bucket: 2, run: 1 },
   text: `-- spillway: take
 local redis, struct, KEYS = redis, struct, KEYS
@@ -2007,7 +2171,71 @@ if letter == 'r' then
       redis.pcall('GET', KEYS[i]), given[slot], given[slot + 1], given[slot + 2]
     slot = slot + 3
     local expiry_ms
-    if units_per_token < 0 then
+    if units_per_token < 0 and life_us > 0 then
+local function take_window(told, last, bytes, args, at, lease_us, now_us, price, count, asked)
+  local limit, period_us, start_us, used, leased, lease_id = -args[at - 3], args[at - 2], now_us, 0, 0, 0
+  if args[at - 1] == 1 then start_us = now_us - now_us % period_us end
+  if bytes then
+    local byte, out, out_id = 3, 0, 0
+    local form, stored_us, count_before
+    if #bytes == 17 then
+      form, stored_us, count_before = struct.unpack('<Bdd', bytes)
+    elseif #bytes == 33 then
+      byte, form, stored_us, count_before, out, out_id = 6, struct.unpack('<Bdddd', bytes)
+    end
+    if not (form == byte and stored_us >= 0 and stored_us <= now_us and count_before >= 0
+      and count_before <= 9007199254740992 and out >= 0 and out <= count_before and out_id >= 0
+      and out_id <= 9007199254740992) then return nil end
+    if now_us - stored_us < period_us then start_us, used, leased, lease_id = stored_us, count_before, out, out_id end
+  end
+  for s = at + 2, at + 1 + 3 * args[at + 1], 3 do
+    if leased > 0 and lease_id == args[s] then
+      local closed, returned = args[s + 1], args[s + 2]
+      if closed > leased then closed = leased end
+      if returned > closed then returned = closed end
+      leased, used = leased - closed, used - returned
+    end
+  end
+  local tokens, wish, rest_us = 0, args[at], start_us + period_us - now_us
+  if price > 0 then
+    local most = (limit - used) / price
+    most = most - most % 1
+    if most < 0 then most = 0 end
+    if most < count then count = most end
+    used = used + count * price
+  end
+  if wish > 0 and count >= asked and 4 * rest_us >= lease_us then
+    tokens = (limit - used) / 4
+    if tokens > wish then tokens = wish end
+    tokens = tokens - tokens % 1
+    if tokens < 0 then tokens = 0 end
+    if tokens > 0 and leased == 0 then lease_id = now_us end
+    leased, used = leased + tokens, used + tokens
+  end
+  local flag, first = 32 * tokens, last + 1
+  told[last + 2], told[last + 3], last = used, start_us, last + 3
+  if leased == 0 then
+    bytes = struct.pack('<Bdd', 3, start_us, used)
+  else
+    bytes = struct.pack('<Bdddd', 6, start_us, used, leased, lease_id)
+    if leased ~= tokens then
+      flag, last = flag + 4, last + 1
+      told[last] = leased
+    end
+    if tokens > 0 and lease_id ~= now_us then
+      flag, last = flag + 8, last + 1
+      told[last] = lease_id
+    end
+  end
+  told[first] = flag
+  return count, bytes, rest_us / 1000, last
+end
+      local fitting
+      fitting, value, expiry_ms, n = take_window(reply, n, value, given, slot, life_us, call_us, cost, served, asks)
+      usual = fitting and (key_count == 1 or fitting == served)
+      if not usual then break end
+      served, slot = fitting, slot + 2 + 3 * given[slot + 1]
+    elseif units_per_token < 0 then
       local limit, period_us, start_us, used = -units_per_token, units_per_us, call_us, 0
       if burst == 1 then start_us = call_us - call_us % period_us end
       if value then
@@ -2316,13 +2544,24 @@ end
 local function read_fixed_window(value, now_us, period_us, aligned)
   local start_us = now_us
   if aligned == 1 then start_us = now_us - now_us % period_us end
-  if not value then return start_us, 0 end
-  if string.byte(value) ~= 3 or #value ~= 17 then return nil end
-  local stored_us, used = struct.unpack('<dd', value, 2)
-  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST) then return nil end
-  if stored_us > now_us then return start_us, used end
-  if now_us - stored_us >= period_us then return start_us, 0 end
-  return stored_us, used
+  if not value then return start_us, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local stored_us, used
+  if form == 3 and #value == 17 then
+    stored_us, used = struct.unpack('<dd', value, 2)
+  elseif form == 6 and #value == 33 then
+    stored_us, used, leased, lease_id = struct.unpack('<dddd', value, 2)
+  else
+    return nil
+  end
+  if not (stored_us >= 0 and stored_us <= LARGEST and used >= 0 and used <= LARGEST and leased >= 0 and leased <= used
+    and lease_id >= 0 and lease_id <= LARGEST) then return nil end
+  if stored_us > now_us then
+    if leased > 0 then start_us = now_us end
+    return start_us, used, leased, lease_id
+  end
+  if now_us - stored_us >= period_us then return start_us, 0, 0, 0 end
+  return stored_us, used, leased, lease_id
 end
 local function quotient_up(a, b, divisor)
   local product = a * b
@@ -2337,16 +2576,24 @@ local function quotient_up(a, b, divisor)
   return quotient
 end
 local function read_sliding_counter(value, now_us, period_us)
-  if not value then return now_us, 0, 0 end
-  if string.byte(value) ~= 4 or #value ~= 25 then return nil end
-  local start_us, previous, current = struct.unpack('<ddd', value, 2)
+  if not value then return now_us, 0, 0, 0, 0 end
+  local form, leased, lease_id = string.byte(value), 0, 0
+  local start_us, previous, current
+  if form == 4 and #value == 25 then
+    start_us, previous, current = struct.unpack('<ddd', value, 2)
+  elseif form == 7 and #value == 41 then
+    start_us, previous, current, leased, lease_id = struct.unpack('<ddddd', value, 2)
+  else
+    return nil
+  end
   if not (start_us >= 0 and start_us <= LARGEST and previous >= 0 and previous <= 35184372088832 and current >= 0
-    and current <= 35184372088832) then return nil end
+    and current <= 35184372088832 and leased >= 0 and leased <= current and lease_id >= 0
+    and lease_id <= LARGEST) then return nil end
   if start_us > now_us then start_us = now_us end
   local windows = floor((now_us - start_us) / period_us)
-  if windows == 0 then return start_us, current, previous end
-  if windows == 1 then return start_us + period_us, 0, current end
-  return now_us, 0, 0
+  if windows == 0 then return start_us, current, previous, leased, lease_id end
+  if windows == 1 then return start_us + period_us, 0, current, 0, 0 end
+  return now_us, 0, 0, 0, 0
 end
 local function carried_over(start_us, previous, now_us, period_us)
   if previous == 0 then return 0 end
@@ -2500,31 +2747,56 @@ end
 local function read_window(key, value, now_us, policy, block_bytes)
   local kind, limit, period_us = policy[1], policy[2], policy[3]
   if kind == 'f' then
-    local start_us, used = read_fixed_window(value, now_us, period_us, policy[4])
-    return start_us and { limit - used, false, start_us, used }
+    local start_us, used, leased, lease_id = read_fixed_window(value, now_us, period_us, policy[4])
+    return start_us and { limit - used, false, start_us, used, 0, leased, lease_id }
   elseif kind == 'c' then
-    local start_us, current, previous = read_sliding_counter(value, now_us, period_us)
-    return start_us
-      and { limit - current - carried_over(start_us, previous, now_us, period_us), false, start_us, current, previous }
+    local start_us, current, previous, leased, lease_id = read_sliding_counter(value, now_us, period_us)
+    if not start_us then return nil end
+    local carried = carried_over(start_us, previous, now_us, period_us)
+    return { limit - current - carried, false, start_us, current, previous, leased, lease_id }
   end
   local log = read_sliding_log(key, value, now_us, limit, period_us, block_bytes)
   return log and { limit - log.used, false, log, 0 }
 end
-local function reply_window(reply, n, key, policy, window, costs)
+local function reply_window(reply, n, key, policy, window, costs, tokens, now_us)
   if policy[1] == 'l' then return reply_sliding_log(reply, n, key, window[3], policy[2], costs) end
-  reply[n + 1], reply[n + 2], reply[n + 3] = 0, window[4], window[3]
-  if policy[1] == 'f' then return n + 3 end
-  reply[n + 4] = window[5]
-  return n + 4
+  local flag, first = 32 * tokens, n + 1
+  reply[n + 2], reply[n + 3], n = window[4], window[3], n + 3
+  if policy[1] == 'c' then
+    n = n + 1
+    reply[n] = window[5]
+  end
+  if window[6] ~= tokens then
+    flag, n = flag + 4, n + 1
+    reply[n] = window[6]
+  end
+  if tokens > 0 and window[7] ~= now_us then
+    flag, n = flag + 8, n + 1
+    reply[n] = window[7]
+  end
+  reply[first] = flag
+  return n
 end
-local function write_fixed_window(key, now_us, period_us, start_us, used)
+local function write_fixed_window(key, now_us, period_us, start_us, used, leased, lease_id)
+  local value
+  if leased == 0 then
+    value = struct.pack('<Bdd', 3, start_us, used)
+  else
+    value = struct.pack('<Bdddd', 6, start_us, used, leased, lease_id)
+  end
   local expiry_ms = ceil((start_us + period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bdd', 3, start_us, used), 'PX', expiry_ms)
+  redis.call('SET', key, value, 'PX', expiry_ms)
   return expiry_ms
 end
-local function write_sliding_counter(key, now_us, period_us, start_us, current, previous)
+local function write_sliding_counter(key, now_us, period_us, start_us, current, previous, leased, lease_id)
+  local value
+  if leased == 0 then
+    value = struct.pack('<Bddd', 4, start_us, previous, current)
+  else
+    value = struct.pack('<Bddddd', 7, start_us, previous, current, leased, lease_id)
+  end
   local expiry_ms = ceil((start_us + 2 * period_us - now_us) / 1000) + 1
-  redis.call('SET', key, struct.pack('<Bddd', 4, start_us, previous, current), 'PX', expiry_ms)
+  redis.call('SET', key, value, 'PX', expiry_ms)
   return expiry_ms
 end
 local function charge_sliding_log(key, log, now_us, tokens)
@@ -2563,9 +2835,9 @@ local function charge_window(key, now_us, policy, window)
 end
 local function write_window(key, now_us, policy, window)
   if policy[1] == 'f' then
-    return write_fixed_window(key, now_us, policy[3], window[3], window[4])
+    return write_fixed_window(key, now_us, policy[3], window[3], window[4], window[6], window[7])
   elseif policy[1] == 'c' then
-    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5])
+    return write_sliding_counter(key, now_us, policy[3], window[3], window[4], window[5], window[6], window[7])
   end
   return write_sliding_log(key, now_us, window[3])
 end
@@ -2609,13 +2881,37 @@ local function granted_lease(tokens, life_us, now_us, older, older_id, older_dea
   if older > 0 and older_death_us > newer_death_us then newer_death_us = older_death_us end
   return older, older_id, older_death_us, newer + tokens, newer_id, max(newer_death_us, now_us + life_us)
 end
+local function settle_window(window, argv, report)
+  for s = report + 5, report + 2 + 3 * argv[report + 4], 3 do
+    if window[6] > 0 and window[7] == argv[s] then
+      local closed = min(argv[s + 1], window[6])
+      local returned = min(argv[s + 2], closed)
+      window[6] = window[6] - closed
+      window[1], window[4] = window[1] + returned, window[4] - returned
+    end
+  end
+  window.wish, window.life_us = argv[report], argv[report + 1]
+end
+local function lease_window(window, now_us, period_us)
+  if not window.wish or window[2] or window.until_us then return 0 end
+  if 4 * (window[3] + period_us - now_us) < window.life_us then return 0 end
+  local tokens = max(0, min(window.wish, floor(window[1] / 4)))
+  if tokens == 0 then return 0 end
+  if window[6] == 0 then window[7] = now_us end
+  window[1], window[4], window[6] = window[1] - tokens, window[4] + tokens, window[6] + tokens
+  return tokens
+end
 local LEFT, REFUSED, LEVEL, TIME_US, FULL_US, OLDER, OLDER_ID, OLDER_DEATH_US, NEWER, NEWER_ID, NEWER_DEATH_US, DEMAND =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local WISH, LIFE_US, CONTENDED, SHARE, ASKED = 13, 14, 15, 16, 17
 local USED, COSTS = 4, 5
 local function open_bucket(key, value, now_us, policy, argv, report, block_bytes)
   if is_foreign(key, value) then return false end
-  if policy[1] ~= 't' then return read_window(key, value, now_us, policy, block_bytes) end
+  if policy[1] ~= 't' then
+    local window = read_window(key, value, now_us, policy, block_bytes)
+    if window and report and policy[1] ~= 'l' then settle_window(window, argv, report) end
+    return window
+  end
   local units_per_token, units_per_tick, tick_us, burst = policy[2], policy[3], policy[4], policy[5]
   local level, time_us, full_us, older, older_id, older_death_us, newer, newer_id, newer_death_us, demand, quiet_us =
     read_token_bucket(value, now_us, units_per_token, units_per_tick, tick_us, burst)
@@ -2707,6 +3003,23 @@ local function reply_block(reply, n, until_us)
   reply[n + 1], reply[n + 2] = -2, until_us
   return n + 2
 end
+local function finish_bucket(reply, n, key, policy, b, now_us)
+  local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
+    b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
+  local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
+  if b[WISH] and not b[REFUSED] and not b.until_us then
+    tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
+  end
+  if tokens > 0 then
+    level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
+      granted_lease(tokens, life_us, now_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
+  end
+  local expiry_ms = write_token_bucket(key, now_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id,
+    older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
+  n = reply_token_bucket(reply, n, now_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
+    tokens, newer_id, life_us, contended)
+  return n, expiry_ms
+end
 local argv = long_form(given, #KEYS)
 local policies, slot = read_policies(argv)
 local values = policies.has_log and {} or redis.call('MGET', unpack(KEYS))
@@ -2756,24 +3069,12 @@ for i = 1, key_count do
   if not b then
     n = reply_fault(reply, n, fault_of(values[i]))
   elseif policy[1] ~= 't' then
+    local tokens = lease_window(b, call_us, policy[3])
     charge_window(KEYS[i], call_us, policy, b)
-    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS])
+    n = reply_window(reply, n, KEYS[i], policy, b, b[COSTS], tokens, call_us)
     expiry_ms = write_window(KEYS[i], call_us, policy, b)
   else
-    local level, older, older_id, older_death_us, newer, newer_id, newer_death_us =
-      b[LEVEL], b[OLDER], b[OLDER_ID], b[OLDER_DEATH_US], b[NEWER], b[NEWER_ID], b[NEWER_DEATH_US]
-    local tokens, life_us, contended = 0, b[LIFE_US], b[CONTENDED] == 1
-    if b[WISH] and not b[REFUSED] and not until_us then
-      tokens = lease_size(b[WISH], level / policy[2], contended, b[LEFT], b[SHARE])
-    end
-    if tokens > 0 then
-      level, older, older_id, older_death_us, newer, newer_id, newer_death_us = level - tokens * policy[2],
-        granted_lease(tokens, life_us, call_us, older, older_id, older_death_us, newer, newer_id, newer_death_us)
-    end
-    expiry_ms = write_token_bucket(KEYS[i], call_us, policy[2], level, b[TIME_US], b[FULL_US], older, older_id,
-      older_death_us, newer, newer_id, newer_death_us, b[DEMAND])
-    n = reply_token_bucket(reply, n, call_us, level, b[TIME_US], older, older_death_us, newer, newer_death_us,
-      tokens, newer_id, life_us, contended)
+    n, expiry_ms = finish_bucket(reply, n, KEYS[i], policy, b, call_us)
   end
   if until_us then
 local function write_block(key, now_us, from_us, end_us, least_ms)
