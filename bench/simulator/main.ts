@@ -36,6 +36,7 @@ function plan(quick: boolean, seed: number): SimulationOptions[] {
   if (!quick)
     for (const name of ["uniform 2r", "one hot"])
       runs.push({ ...many, seconds: 2, workload: find(name), replicas: 10_000 });
+  runs.push(...windowRuns(base, quick));
   runs.push(...outageRuns(base, quick), ...stallRuns(base, quick));
   for (let i = 0; i < (quick ? 2 : 10); i++)
     runs.push({ ...base, workload: find("random"), replicas: 2 + (i % 7), seed: seed + i, roundTripMs: 1 + (i % 5) });
@@ -43,6 +44,27 @@ function plan(quick: boolean, seed: number): SimulationOptions[] {
     const workload = WORKLOADS[i % WORKLOADS.length] as Workload;
     const hurt = { ...workload, name: `${workload.name}, faults` };
     runs.push({ ...base, workload: hurt, replicas: 2 + (i % 7), seed: seed + i, faults: FAULTS, accidents: ACCIDENTS });
+  }
+  return runs;
+}
+
+/** Windows of a second: with leases and without, large and small, and with calls that are lost. */
+function windowRuns(base: Omit<SimulationOptions, "workload" | "replicas">, quick: boolean): SimulationOptions[] {
+  const runs: SimulationOptions[] = [];
+  for (const algorithm of ["fixed-window", "sliding-window-counter"] as const) {
+    const run = (name: string, more: Partial<SimulationOptions> = {}): void => {
+      const workload = WORKLOADS.find((one) => one.name === name) as Workload;
+      const title = `${algorithm}, ${workload.name}${more.faults === undefined ? "" : ", faults"}`;
+      runs.push({ ...base, algorithm, replicas: 8, ...more, workload: { ...workload, name: title } });
+    };
+    for (const name of ["uniform 2r", "uniform 0.8r", "one hot", "moving hot spot", "bursts 0.2 s", "random"])
+      run(name);
+    for (const lease of [false, base.lease] as const) run("uniform 2r", { lease, replicas: 4 });
+    run("uniform 2r", { limitPerSecond: 100 });
+    run("one hot", { limitPerSecond: 100, replicas: 4 });
+    if (quick) continue;
+    run("uniform 0.8r", { lease: false });
+    run("random", { faults: FAULTS, accidents: { ...ACCIDENTS, clockSteps: 0 }, replicas: 4 });
   }
   return runs;
 }

@@ -9,10 +9,10 @@ import {
   type TakeCall,
   type TakeReply,
 } from "spillway";
-import type { AdmissionRecord } from "./admission-record.ts";
 import type { Random } from "./random.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 import type { VirtualLoop } from "./virtual-loop.ts";
+import type { Record } from "./window-record.ts";
 
 /** What stands for the script that allots shares. */
 export type ShareModel = (beat: Beat, nowMs: number) => Allotment;
@@ -33,7 +33,7 @@ export interface RoadFaults {
 /** The one store that all replicas ask: the model of the store, on a clock of its own. */
 export class SharedStore {
   readonly #store: MemoryStore;
-  readonly #record: AdmissionRecord | undefined;
+  readonly #record: Record | undefined;
   readonly #allot: ShareModel;
   calls = 0;
   beats = 0;
@@ -45,7 +45,7 @@ export class SharedStore {
   #putOff: (() => void)[] | undefined;
 
   /** @param record what is served is noted there; left out where replicas note what they admit. */
-  constructor(clock: VirtualClock, record: AdmissionRecord | undefined, allot: ShareModel) {
+  constructor(clock: VirtualClock, record: Record | undefined, allot: ShareModel) {
     this.#allot = allot;
     this.#store = memoryStore({ clock, maxKeys: 10 });
     this.#record = record;

@@ -1,4 +1,4 @@
-import type { AdmissionRecord, IdealBucket } from "./admission-record.ts";
+import type { Ideal, Record } from "./window-record.ts";
 
 /** When the store answers nobody, in ms since the start of the run. */
 export interface OutageSpan {
@@ -18,13 +18,13 @@ export interface OutageResult {
 /** Looks at the totals when an outage begins and ends. */
 export class OutageRecord {
   readonly #span: OutageSpan;
-  readonly #record: AdmissionRecord;
-  readonly #ideal: IdealBucket;
+  readonly #record: Record;
+  readonly #ideal: Ideal;
   #before: readonly [number, number] | undefined;
   #after: readonly [number, number] | undefined;
   #lastDegradedMs = 0;
 
-  constructor(span: OutageSpan, record: AdmissionRecord, ideal: IdealBucket) {
+  constructor(span: OutageSpan, record: Record, ideal: Ideal) {
     this.#span = span;
     this.#record = record;
     this.#ideal = ideal;

@@ -1,10 +1,18 @@
-import { createRateLimiter, type Decision, type RateLimiter } from "spillway";
+import { createRateLimiter, type Decision, type PolicyOptions, type RateLimiter } from "spillway";
 import { AdmissionRecord, IdealBucket } from "./admission-record.ts";
 import { type NetworkFaults, networkStore, type RoadFaults, SharedStore, type ShareModel } from "./network-store.ts";
 import { OutageRecord, type OutageResult, type OutageSpan } from "./outage-record.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 import { VirtualLoop } from "./virtual-loop.ts";
+import {
+  type Ideal,
+  IdealWindow,
+  type Record,
+  type WindowAlgorithm,
+  windowPolicy,
+  windowRecord,
+} from "./window-record.ts";
 import { arrivalsOf, type Workload } from "./workloads.ts";
 
 /** What can go wrong with replicas and the store, per second of the run, each a mean number of times. */
@@ -29,6 +37,8 @@ export interface SimulationOptions {
   readonly replicas: number;
   readonly limitPerSecond: number;
   readonly burst: number;
+  /** Windows of a second in place of a token bucket; the burst is of no account then. */
+  readonly algorithm?: WindowAlgorithm;
   readonly seconds: number;
   readonly seed: number;
   readonly roundTripMs: number;
@@ -48,7 +58,7 @@ export interface SimulationOptions {
   readonly returnFaults?: NetworkFaults;
 }
 
-/** What one run showed. `over` is in tokens above burst + rate x T in the worst window. */
+/** What one run showed. `over` is in tokens above burst + rate x T in the worst window, or above what a window allows. */
 export interface SimulationResult {
   readonly workload: string;
   readonly replicas: number;
@@ -99,10 +109,11 @@ class Simulation {
   readonly #options: SimulationOptions;
   readonly #random: Random;
   readonly #loop = new VirtualLoop();
-  readonly #record: AdmissionRecord;
-  readonly #ideal: IdealBucket;
+  readonly #record: Record;
+  readonly #ideal: Ideal;
   readonly #shared: SharedStore;
   readonly #storeClock: VirtualClock;
+  readonly #policy: PolicyOptions;
   readonly #replicas: Replica[] = [];
   readonly #waitsMs: number[] = [];
   readonly #outage: OutageRecord | undefined;
@@ -113,9 +124,20 @@ class Simulation {
   constructor(options: SimulationOptions, shares: ShareModel) {
     this.#options = options;
     this.#random = seededRandom(options.seed);
-    this.#record = new AdmissionRecord(options.limitPerSecond, options.burst);
-    this.#ideal = new IdealBucket(options.limitPerSecond, options.burst);
     this.#storeClock = virtualClock(this.#loop, 0, true);
+    const { algorithm, limitPerSecond, burst } = options;
+    this.#policy =
+      algorithm === undefined
+        ? { name: "shared", limit: limitPerSecond, period: "1s", burst }
+        : windowPolicy(algorithm, limitPerSecond);
+    this.#record =
+      algorithm === undefined
+        ? new AdmissionRecord(limitPerSecond, burst)
+        : windowRecord(algorithm, limitPerSecond, this.#storeClock);
+    this.#ideal =
+      algorithm === undefined
+        ? new IdealBucket(limitPerSecond, burst)
+        : new IdealWindow(this.#policy, this.#storeClock);
     const { outage } = options;
     // A call that is lost may be served and then decided again by the share: only what callers are told counts there.
     this.#shared = new SharedStore(this.#storeClock, this.#mayBeAway ? undefined : this.#record, shares);
@@ -171,7 +193,7 @@ class Simulation {
   }
 
   #newReplica(): Replica {
-    const { limitPerSecond, burst, roundTripMs, lease } = this.#options;
+    const { roundTripMs, lease } = this.#options;
     const clock = virtualClock(this.#loop, Math.floor(this.#random() * 1e6));
     const spread = (): number => roundTripMs * (0.8 + 0.4 * this.#random());
     const store = networkStore(this.#loop, clock, this.#shared, spread, this.#roadFaults, this.#random);
@@ -182,7 +204,7 @@ class Simulation {
       onStoreFailure: this.#mayBeAway ? "backstop" : "closed",
       maxKeys: 10,
       replicas: this.#options.toldReplicas ?? 1,
-      policies: { name: "shared", limit: limitPerSecond, period: "1s", burst },
+      policies: this.#policy,
       onStateChange: () => {},
     });
     return { clock, limiter, alive: true, offered: 0, admitted: 0 };

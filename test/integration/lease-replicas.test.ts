@@ -34,12 +34,36 @@ it("C23 c: one busy process and two that took a lease and fell idle stay within 
   for (const index of [1, 2]) expect((await holders.now(index, 0)).held).toBe(0);
 });
 
-it("C23 d: four processes share a window of 60: exactly 60 are admitted, since windows are not leased", {
+it.each(["fixed-window", "sliding-window-counter"] as const)(
+  "C23 d: four processes share a %s of 60 with leases: exactly 60 are admitted",
+  {
+    timeout: 60_000,
+  },
+  async (algorithm) => {
+    const policies = { name: "window", limit: 60, period: "1m", algorithm } as const;
+    const holders = await startHolders(redis, 4, { policies, lease: {} });
+    const reports = await Promise.all([0, 1, 2, 3].map((index) => holders.steadily(index, 10, 1000)));
+    expect(total(reports)).toBe(60);
+    for (const index of [0, 1, 2, 3]) expect((await holders.now(index, 0)).held).toBe(0);
+  },
+);
+
+it("three processes use up window after window of 300 in a quarter of a second, mostly by leases, and never more", {
   timeout: 60_000,
 }, async () => {
-  const policies = { name: "window", limit: 60, period: "1m", algorithm: "fixed-window" } as const;
-  const holders = await startHolders(redis, 4, { policies, lease: {} });
-  const reports = await Promise.all([0, 1, 2, 3].map((index) => holders.steadily(index, 10, 1000)));
-  expect(total(reports)).toBe(60);
-  for (const { sources } of reports) expect(Object.keys(sources)).not.toContain("lease");
+  const policies = {
+    name: "window",
+    limit: 300,
+    period: 250,
+    algorithm: "fixed-window",
+    windowStart: "aligned",
+  } as const;
+  const holders = await startHolders(redis, 3, { policies, lease: {} });
+  const startedMs = Date.now();
+  const reports = await Promise.all([0, 1, 2].map((index) => holders.steadily(index, 1, 2500)));
+  const windows = Math.floor(Date.now() / 250) - Math.floor(startedMs / 250) + 1;
+  expect(total(reports)).toBeLessThanOrEqual(300 * windows);
+  expect(total(reports)).toBeGreaterThan(0.9 * 300 * 10);
+  const leased = reports.reduce((sum, { sources }) => sum + (sources.lease ?? 0), 0);
+  expect(leased).toBeGreaterThan(total(reports) / 2);
 });
