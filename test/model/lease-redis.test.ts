@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
 import type { BucketAddress, PeekReply, TakeReply } from "../../packages/spillway/src/stores/store.ts";
 import { FIRST_SEED, positive, runOnce } from "./lease-run.ts";
+import type { SetupOptions } from "./lease-setups.ts";
 import type { LeaseStore, Operation } from "./lease-store.ts";
 import { told } from "./model-store.ts";
 import { type StoredValue, storedValueOf } from "./stored-value.ts";
@@ -53,8 +54,8 @@ function addressesOf(operation: Operation): readonly BucketAddress[] {
 }
 
 /** Sends all operations of a run in one pipeline, each followed by a look at what is stored, and compares afterwards. */
-async function replay(seed: number, run: readonly Recorded[]): Promise<void> {
-  const store = openStore(`lease-${seed}`, 0);
+async function replay(prefix: string, seed: number, run: readonly Recorded[]): Promise<void> {
+  const store = openStore(prefix, 0);
   const answers = run.map(({ operation, stored }) => {
     store.nowUs = operation.nowUs;
     const reply = send(store, operation);
@@ -92,25 +93,29 @@ function plain(reply: TakeReply | PeekReply): unknown {
 }
 
 describe("the scripts do what the model does in the hands of lease holders", () => {
-  it("reply for reply, and number for number in what is stored", { timeout: 1_800_000 }, async () => {
+  it.each<[string, Pick<SetupOptions, "algorithms">]>([
+    ["of token buckets", {}],
+    ["of windows", { algorithms: ["fixed-window", "sliding-window-counter"] }],
+    ["of windows beside token buckets", { algorithms: ["fixed-window", "sliding-window-counter", "token-bucket"] }],
+  ])("%s: reply for reply, and number for number in what is stored", { timeout: 1_800_000 }, async (name, kinds) => {
     const started = performance.now();
     let steps = 0;
     let leased = 0;
     for (let seed = FIRST_SEED; steps < STEPS; seed++) {
       const run: Recorded[] = [];
       const failure = await runOnce(seed, {
-        setups: { without: ["lose"] },
+        setups: { without: ["lose"], ...kinds },
         onOperation: (operation, store) => run.push(recorded(operation, store)),
       });
       expect(failure?.story).toBeUndefined();
-      await replay(seed, run);
+      await replay(`${name}-${seed}`, seed, run);
       steps += run.length;
       leased += run.filter(({ operation }) => grants(operation)).length;
     }
     expect(leased).toBeGreaterThan(steps / 50);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     process.stdout.write(
-      `leases: scripts: ${steps} operations agree, ${leased} of them leased, seeds from ${FIRST_SEED}, ${seconds} s\n`,
+      `leases: scripts ${name}: ${steps} operations agree, ${leased} of them leased, seeds from ${FIRST_SEED}, ${seconds} s\n`,
     );
   });
 });

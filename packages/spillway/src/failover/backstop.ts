@@ -12,7 +12,7 @@ import {
   settle,
   startBucket,
 } from "./policy-share.ts";
-import { type WindowShape, windowShareOf } from "./window-share.ts";
+import { type WindowShape, windowShareOf, windowSince } from "./window-share.ts";
 
 /** What one bucket has left of this process's share while the store cannot answer, and what went in on it. */
 export interface BackstopBucket {
@@ -50,7 +50,7 @@ export interface BackstopStart {
   readonly view: LastView | undefined;
   /** Since when the store is known to be away. */
   readonly awaySinceMs: number;
-  /** How long after that leases that somebody holds are in the way. */
+  /** How long after that leases that somebody holds are in the way; 0 where nothing is leased. */
   readonly leaseMs: number;
   /** How much longer the bucket is kept from filling until the store is known to be away: see `release`. */
   readonly withheldMs: number;
@@ -77,11 +77,11 @@ export class Backstop {
    * @param index of the policy in the view.
    */
   open(key: string, policy: Policy, index: number, start: BackstopStart, nowMs: number): BackstopBucket {
-    const { awaySinceMs, leaseMs, withheldMs, view } = start;
+    const { awaySinceMs, leaseMs, withheldMs } = start;
     const share = this.#share(awaySinceMs);
     const nowUs = Math.floor(nowMs * 1000);
     const own = this.#own.of(policy, share);
-    const state = windowSeen(policy, own, share, view, index, nowUs) ?? algorithmOf(own.shape).open(own.shape, nowUs);
+    const state = windowSeen(policy, own, share, start, index, nowUs) ?? algorithmOf(own.shape).open(own.shape, nowUs);
     const filledUs = (nowMs - awaySinceMs - leaseMs - withheldMs) * 1000;
     startBucket(state, own, filledUs, leastTokens(policy, start, nowMs));
     const mode = this.#modeOf(policy);
@@ -251,7 +251,7 @@ function windowSeen(
   { shape }: Policy,
   own: Policy,
   share: number,
-  view: LastView | undefined,
+  { view, awaySinceMs, leaseMs }: BackstopStart,
   index: number,
   nowUs: number,
 ): BucketState | undefined {
@@ -259,7 +259,9 @@ function windowSeen(
   if (view === undefined || seen === undefined || seen.kind === "token-bucket") return undefined;
   if (seen.kind !== shape.kind || own.shape.kind === "token-bucket") return undefined;
   const aheadUs = view.storeUs - Math.round(view.seenMs * 1000);
-  return windowShareOf(seen, shape as WindowShape, own.shape, share, aheadUs, nowUs);
+  const unseenMs = Math.min(leaseMs, Math.max(0, awaySinceMs - view.seenMs));
+  const since = windowSince(seen, shape as WindowShape, 1 - share, view.storeUs, unseenMs * 1000, leaseMs * 1000);
+  return windowShareOf(since, shape as WindowShape, own.shape, share, aheadUs, nowUs);
 }
 
 function leastTokens(policy: Policy, { decidedMs }: BackstopStart, nowMs: number): number {

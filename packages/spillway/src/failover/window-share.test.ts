@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { algorithmOf, summaryOf } from "../algorithms/bucket.ts";
+import { logOfEntries } from "../algorithms/sliding-window-log.ts";
 import { anyPartUpTo, START_US } from "../algorithms/test-support.ts";
 import { type PolicyOptions, resolvePolicy } from "../policy.ts";
-import { type WindowShape, type WindowState, windowShare, windowShareOf } from "./window-share.ts";
+import { type WindowShape, type WindowState, windowShare, windowShareOf, windowSince } from "./window-share.ts";
 
 const PERIOD_US = 60_000_000;
 /** What the share's clock shows while the store's shows `START_US`. */
@@ -108,5 +109,39 @@ describe("a window's share", () => {
     const left = shareFrom(seen, shape, 4);
     // 20 and 5 of the share's 25: at first four fifths of the former count, and a fifth of a period later three.
     expect([left(0), left(12_000_000), left(48_000_000)]).toEqual([4, 8, 20]);
+  });
+});
+
+it("what is on lease of a window counts as used in its shares, and nothing of a share is on lease", () => {
+  const fixed = { kind: "fixed-window", limit: 100, periodUs: PERIOD_US, aligned: false } as const;
+  const seen = { kind: fixed.kind, startUs: START_US, used: 60, lease: { tokens: 50, id: 7 } } as const;
+  const share = windowShareOf(seen, fixed, windowShare(fixed, 0.5), 0.5, START_US, 0);
+  expect(share).toEqual({ kind: fixed.kind, startUs: 0, used: 30 });
+});
+
+describe("a window that was last seen some time before the store went away", () => {
+  const SINCE_US = 5_000_000;
+  const fixed = { kind: "fixed-window", limit: 1000, periodUs: 60_000_000, aligned: false } as const;
+  const seen = { kind: "fixed-window", startUs: 0, used: 100 } as const;
+
+  it("is taken to have gone on at its pace in the hands of others, while leases were spent", () => {
+    // 100 in 5 s: 2 in a tenth of a second, three quarters of them by others.
+    expect(windowSince(seen, fixed, 0.75, SINCE_US, 100_000, 75_000)).toMatchObject({ used: 102 });
+    expect(windowSince(seen, fixed, 0, SINCE_US, 100_000, 75_000)).toMatchObject({ used: 100 });
+    expect(windowSince(seen, fixed, 1, SINCE_US, 0, 0)).toBe(seen);
+    expect(seen.used).toBe(100);
+  });
+
+  it("is taken to have lost no more than it had so far, if it is younger than a lease", () => {
+    expect(windowSince(seen, fixed, 1, 1, 75_000, 75_000)).toMatchObject({ used: 200 });
+  });
+
+  it("is the same for the current window of a counter; a log is not leased", () => {
+    const shape = { kind: "sliding-window-counter", limit: 1000, periodUs: 60_000_000 } as const;
+    const counter = { kind: shape.kind, startUs: 0, previous: 7, current: 100, nowUs: SINCE_US } as const;
+    expect(windowSince(counter, shape, 1, SINCE_US, 100_000, 75_000)).toMatchObject({ current: 102, previous: 7 });
+    const log = { kind: "sliding-window-log", limit: 10, periodUs: 1000 } as const;
+    const entries = logOfEntries(log, [SINCE_US, 3], SINCE_US);
+    expect(windowSince(entries, log, 1, SINCE_US, 100_000, 75_000)).toBe(entries);
   });
 });

@@ -20,6 +20,30 @@ export function windowShare(shape: WindowShape, part: number): WindowShape {
 }
 
 /**
+ * How a window may have stood when the store went away. Who spends leased tokens does not ask, and hears nothing of what others
+ * take meanwhile: they are taken to have gone on at the pace of the window so far.
+ * @param others their part of the limit, from 0 to 1.
+ * @param storeUs when the window stood as `seen` on the store's clock.
+ * @param unseenUs from then until the store went away, as far as leases were spent; 0 where none are.
+ * @param leaseUs how long a lease is spent. In a window that is younger no more than its tokens are taken to have come again.
+ */
+export function windowSince(
+  seen: WindowState,
+  shape: WindowShape,
+  others: number,
+  storeUs: number,
+  unseenUs: number,
+  leaseUs: number,
+): WindowState {
+  if (seen.kind === "sliding-window-log" || unseenUs <= 0) return seen;
+  const used = seen.kind === "fixed-window" ? seen.used : seen.current;
+  const since = { ...seen };
+  const pacePerUs = used / Math.max(storeUs - seen.startUs, leaseUs);
+  algorithmOf(shape).charge(since, shape, Math.ceil(pacePerUs * others * unseenUs));
+  return since;
+}
+
+/**
  * What a share begins with where the store has told how the whole stands: its part of what was left, which comes back when the
  * whole would.
  * @param seen how the window stood, as `advance` left it for `shape`.
@@ -34,13 +58,14 @@ export function windowShareOf(
   nowUs: number,
 ): WindowState {
   if (seen.kind === "sliding-window-log") return logShare(seen, share as SlidingWindowLogShape, part, aheadUs, nowUs);
+  // What is on lease is among the used; nothing of a share is leased.
   const startUs = seen.startUs - aheadUs;
   if (seen.kind === "sliding-window-counter") {
     const [previous, current] = [roundedUp(seen.previous, part), roundedUp(seen.current, part)];
-    return { ...seen, startUs, previous, current, nowUs };
+    return { kind: seen.kind, startUs, previous, current, nowUs };
   }
   const left = roundedDown(algorithmOf(shape).remaining(seen, shape), part);
-  return { ...seen, startUs, used: Math.max(0, share.limit - left) };
+  return { kind: seen.kind, startUs, used: Math.max(0, share.limit - left) };
 }
 
 /** Of what is still used at each time, this process's part, rounded up. */

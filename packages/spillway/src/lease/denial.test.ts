@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { algorithmOf, type BucketState, summaryOf } from "../algorithms/bucket.ts";
 import { anyRate, anyScale, START_US } from "../algorithms/test-support.ts";
+import { grantWindowLease } from "../algorithms/window-lease.ts";
 import type { PolicyOptions } from "../policy.ts";
 import { type PolicySet, policyResolver } from "../policy-set.ts";
 import { Denial, LONGEST_TRUST_MS } from "./denial.ts";
@@ -69,6 +70,17 @@ describe("a remembered refusal", () => {
     expect(denial.refuse("key", [1], LONGEST_TRUST_MS - 0.001)?.allowed).toBe(false);
     expect(denial.refuse("key", [1], LONGEST_TRUST_MS)).toBeUndefined();
     expect([denial.isOver(LONGEST_TRUST_MS - 0.001), denial.isOver(LONGEST_TRUST_MS)]).toEqual([false, true]);
+  });
+
+  it("is trusted for a tenth of a second while tokens of a window are on lease, since those that are not spent come back", () => {
+    const set = policyResolver({ ...SLOW, algorithm: "fixed-window", limit: 40 })("key");
+    const { shape } = set.policies[0] as PolicySet["policies"][number];
+    const state = algorithmOf(shape).open(shape, START_US);
+    if (state.kind !== "fixed-window" || shape.kind !== "fixed-window") throw new Error("a fixed window");
+    grantWindowLease(state, shape, 5, 100_000, START_US);
+    const denial = new Denial(set, [state], START_US, 0, 0);
+    expect(denial.refuse("key", [40], 99)?.retryAfterMs).toBe(901);
+    expect([denial.refuse("key", [40], 100), denial.isOver(99), denial.isOver(100)]).toEqual([undefined, false, true]);
   });
 
   it("says nothing at a time before it was made", () => {

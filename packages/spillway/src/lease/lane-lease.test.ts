@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { algorithmOf } from "../algorithms/bucket.ts";
 import { START_US } from "../algorithms/test-support.ts";
-import { tokenBucket } from "../algorithms/token-bucket.ts";
 import type { PolicyOptions } from "../policy.ts";
 import { policyResolver } from "../policy-set.ts";
 import type { BucketReading, LeaseGrant, LeaseReport } from "../stores/store.ts";
@@ -16,11 +16,18 @@ function at(ms: number): Instant {
   return { monotonicMs: ms, wallMs: 1_790_000_000_000 + ms };
 }
 
+interface GrantOptions {
+  readonly wish?: number;
+  readonly isLate?: boolean;
+  /** How long ago windows began. */
+  readonly ageUs?: number;
+}
+
 interface Bench {
   readonly lease: LaneLease;
   readonly counts: ShelfCounts;
   /** Adopts grants for a call that was sent at `ms` with the wishes that were granted. */
-  grant(ms: number, tokens: readonly number[], options?: Partial<LeaseGrant> & { wish?: number }): void;
+  grant(ms: number, tokens: readonly number[], options?: Partial<LeaseGrant> & GrantOptions): void;
   spend(costs: readonly number[], ms?: number): ReturnType<LaneLease["spend"]>;
   /** Lets callers ask for `perMs` tokens in each of `ms` milliseconds, ending at `untilMs`. */
   ask(perMs: number, ms: number): void;
@@ -33,14 +40,13 @@ function bench(policies: readonly PolicyOptions[] = [LARGE]): Bench {
   return {
     lease,
     counts,
-    grant(ms, tokens, { contended = false, id = 7, wish } = {}) {
+    grant(ms, tokens, { contended = false, id = 7, wish, isLate = false, ageUs = 0 } = {}) {
       const readings = set.policies.map(({ shape }, i): BucketReading => {
-        if (shape.kind !== "token-bucket") throw new Error("a token bucket");
-        const state = tokenBucket.open(shape, START_US);
+        const state = algorithmOf(shape).open(shape, START_US - ageUs);
         return { kind: "state", state, lease: { id, tokens: tokens[i] as number, contended } };
       });
       const reports = tokens.map((granted) => ({ ...QUIET, wish: wish ?? granted }));
-      lease.adopt(readings, reports, START_US, at(ms), 1);
+      lease.adopt(readings, reports, START_US, at(ms), 1, isLate);
     },
     spend: (costs, ms = 0) => lease.spend(costs, ms, at(ms).wallMs),
     ask(perMs, ms) {
@@ -86,6 +92,25 @@ describe("a lane's leased tokens", () => {
     expect(lease.held(0) + lease.held(1)).toBeLessThan(10);
     const settled = lease.report(at(75), false, false).map(({ settlements }) => settlements);
     expect(settled).toEqual([[{ id: 7, settled: 5, returned: 5 }], [{ id: 7, settled: 5, returned: 5 }]]);
+  });
+
+  const WINDOW: PolicyOptions = { name: "window", limit: 1000, period: "1s", algorithm: "fixed-window" };
+
+  it("of a window are spent for three quarters of what is left of it, where that is less than their life", () => {
+    const { grant, spend } = bench([WINDOW]);
+    grant(0, [5], { ageUs: 960_000 });
+    expect(spend([1], 29.9)).toBeDefined();
+    expect(spend([1], 30)).toBeUndefined();
+  });
+
+  it("of a window go back unspent where they come too late, for they were shared out without; those of a bucket do not", () => {
+    const window = bench([WINDOW]);
+    window.grant(0, [5], { isLate: true });
+    expect(window.spend([1], 1)).toBeUndefined();
+    expect(window.lease.report(at(1), false, false)[0]?.settlements).toEqual([{ id: 7, settled: 5, returned: 5 }]);
+    const tokens = bench();
+    tokens.grant(0, [5], { isLate: true });
+    expect(tokens.spend([1], 1)).toBeDefined();
   });
 
   it("tell what is held here and what the store last had", () => {
