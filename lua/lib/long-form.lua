@@ -17,7 +17,10 @@ local function long_form(args, bucket_count)
   if life_us > 0 then slot = 7 end
   for i = 1, bucket_count do
     local policy = 5 * i - 3
-    if args[slot] < 0 then
+    if args[slot] < 0 and args[slot + 2] == 2 then
+      long[policy], long[policy + 1], long[policy + 2], long[policy + 3], long[policy + 4] =
+        'c', -args[slot], args[slot + 1], 0, 0
+    elseif args[slot] < 0 then
       long[policy], long[policy + 1], long[policy + 2], long[policy + 3], long[policy + 4] =
         'f', -args[slot], args[slot + 1], args[slot + 2], 0
     else

@@ -264,8 +264,25 @@ export const TWINS: readonly Twin[] = [
     algorithm: "fixed-window",
     edits: [
       [
-        "    if now_us - stored_us < period_us then start_us, used, leased, lease_id = stored_us, count_before, out, out_id end",
-        "    if now_us - stored_us < period_us then start_us, used = stored_us, count_before end leased, lease_id = out, out_id",
+        "      start_us, used, leased, lease_id = stored_us, count_before, out, out_id\n    elseif",
+        "      start_us, used = stored_us, count_before\n    end\n    leased, lease_id = out, out_id\n    if now_us - stored_us < period_us then\n    elseif",
+      ],
+    ],
+  },
+  {
+    mistake: "in the short form of a counter with leases, the window before counts in full after two periods",
+    leases: true,
+    algorithm: "sliding-window-counter",
+    edits: [["elseif is_counter and now_us - stored_us < 2 * period_us then", "elseif is_counter then"]],
+  },
+  {
+    mistake: "in the short form of a counter with leases, an estimate is rounded down",
+    leases: true,
+    algorithm: "sliding-window-counter",
+    edits: [
+      [
+        "carried = carried + -carried % 1\n    end\n  end\n  for s",
+        "carried = carried - carried % 1\n    end\n  end\n  for s",
       ],
     ],
   },

@@ -82,6 +82,9 @@ describe("the arguments of take are one JSON array, which", () => {
     expect(encoded({ buckets, runs: [runOf(2)] })).toBe(
       '["r",100000,1,1,0.30000000000000004,1e-7,100000,7,20,5,2,1790000000123456,4,1,1790000000123457,2,2,-9,60000000,0,5,0]',
     );
+    expect(encoded({ buckets: [bucket(COUNTER, { ...REPORT, settlements: [] })], runs: [] })).toBe(
+      '["r",100000,-1,0,0.30000000000000004,1e-7,-9,60000000,2,5,0]',
+    );
   });
 
   it("names each policy once, then the buckets, then the runs, for any other call", () => {
@@ -128,12 +131,9 @@ describe("the arguments of take are one JSON array, which", () => {
     { bucket: 1, cost: 2 },
   ];
   it.each<[string, TakeCall]>([
-    [
-      "a window that reports beside a counter",
-      { buckets: [bucket(WINDOW, REPORT), bucket(COUNTER, REPORT)], runs: [] },
-    ],
+    ["a log that reports beside a window", { buckets: [bucket(WINDOW, REPORT), bucket(LOG, REPORT)], runs: [] }],
     ["a sliding window counter with two runs", { buckets: [bucket(COUNTER)], runs: [runOf(1), runOf(1)] }],
-    ["one that reports", { buckets: [bucket(COUNTER, REPORT)], runs: [runOf(1)] }],
+    ["one that reports and two runs", { buckets: [bucket(COUNTER, REPORT)], runs: [runOf(1), runOf(1)] }],
     ["one with a run without charges", { buckets: [bucket(COUNTER)], runs: [{ count: 1, charges: [] }] }],
     ["one beside a token bucket", { buckets: [bucket(COUNTER), bucket(BUCKET)], runs: [runOf(2)] }],
     ["a log among token buckets", { buckets: [bucket(BUCKET), bucket(LOG)], runs: [runOf(2)] }],

@@ -45,13 +45,14 @@ function policyText(shape: BucketShape): string {
 
 const SHORT_NUMBERS = new WeakMap<BucketShape, string>();
 
-/** The numbers of a policy in the short forms: a token bucket with a tick of 1 us, or a fixed window. */
+/** The numbers of a policy in the short forms: a token bucket with a tick of 1 us, a fixed window, or a counter that reports. */
 function shortNumbersOf(shape: BucketShape): string | undefined {
   let numbers = SHORT_NUMBERS.get(shape);
   if (numbers !== undefined) return numbers;
   if (shape.kind === "token-bucket" && shape.tickUs === 1)
     numbers = `${shape.unitsPerToken},${shape.unitsPerTick},${shape.burst}`;
   else if (shape.kind === "fixed-window") numbers = `${-shape.limit},${shape.periodUs},${shape.aligned ? 1 : 0}`;
+  else if (shape.kind === "sliding-window-counter") numbers = `${-shape.limit},${shape.periodUs},2`;
   if (numbers !== undefined) SHORT_NUMBERS.set(shape, numbers);
   return numbers;
 }
@@ -96,8 +97,8 @@ function encodeRunEach({ buckets, runs }: TakeCall): string | undefined {
 }
 
 /**
- * Token buckets and fixed windows that all report, alike but for wish and settlements, or none of which does; and one run of one
- * cost on all of them, or none: a key with leases, or with several policies. `undefined` for any other call.
+ * Buckets and windows that all report, alike but for wish and settlements, or token buckets and fixed windows none of which does;
+ * and one run of one cost on all of them, or none: a key with leases, or with several policies. `undefined` for any other call.
  */
 function encodeOneRun({ buckets, runs }: TakeCall): string | undefined {
   const [run] = runs;
@@ -113,6 +114,7 @@ function encodeOneRun({ buckets, runs }: TakeCall): string | undefined {
     const charge = run?.charges[i];
     const numbers = shortNumbersOf(policy.shape);
     if (numbers === undefined || !isLike(report, first)) return undefined;
+    if (report === undefined && policy.shape.kind === "sliding-window-counter") return undefined;
     if (charge !== undefined && (charge.bucket !== i || charge.cost !== cost)) return undefined;
     text += `,${numbers}`;
     if (report !== undefined) text += `,${report.wish}${settlementsText(report)}`;
