@@ -22,7 +22,7 @@ export interface PolicyOptions {
    * `"token-bucket"` (GCRA by its other name; the default): at most `burst + limit x T / period` in any time `T`. `"fixed-window"`: at
    * most `limit` from one start to the next. `"sliding-window-counter"`: an estimate from two counts, at most
    * `limit x (1 + T / period)` in any `T`. `"sliding-window-log"`: exactly, at most `limit` in any period; it keeps the time of each
-   * token. Windows are never leased.
+   * token, and is never leased.
    */
   readonly algorithm?: AlgorithmName;
   /** Fixed window only: windows at multiples of the period since 1970, or from the first request. Defaults to `"first-request"`. */

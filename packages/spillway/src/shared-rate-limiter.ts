@@ -44,7 +44,7 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #counters: Counters;
   readonly #refunded = new WeakSet<Decision>();
   readonly #drains = new WeakMap<PolicySet, number | undefined>();
-  /** Names of policies met that are too small to lease; a few are enough to tell. */
+  /** Names of policies met that cannot be leased; a few are enough to tell. */
   readonly #tooSmall = new Set<string>();
   #closing: Promise<void> | undefined;
 

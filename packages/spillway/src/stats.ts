@@ -42,8 +42,8 @@ export interface LeaseStats {
   readonly expired: number;
   readonly prefetches: number;
   /**
-   * Policies that keep their keys from leases, so that the store is asked each time: windows, and token buckets whose burst fills
-   * in a time too short for a lease.
+   * Policies that keep their keys from leases, so that the store is asked each time: logs, token buckets whose burst fills in a
+   * time too short for a lease, and windows that are too short or have too few tokens.
    */
   readonly tooSmall: readonly string[];
 }
