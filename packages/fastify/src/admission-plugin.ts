@@ -5,6 +5,7 @@ import { type AdmissionRule, admissionRules, type SpillwayAdmissionOptions } fro
 import { type Guard, isPreflight } from "./guard.ts";
 import { keepLast, withGuard } from "./hook-order.ts";
 import { ShedLog } from "./shed-log.ts";
+import { logRejection } from "./thenable.ts";
 
 /**
  * Lets in as many requests as the service can do and answers the others with 503, in `onRequest`, before bodies are read. It guards
@@ -68,8 +69,7 @@ function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
 }
 
 function refuse(rule: AdmissionRule, shed: Shed, request: FastifyRequest, reply: FastifyReply, log: ShedLog): void {
-  const told: unknown = rule.onShed?.(request, shed);
-  if (told instanceof Promise) told.catch((error: unknown) => request.log.error(error, "Option onShed rejected."));
+  if (rule.onShed !== undefined) logRejection(rule.onShed(request, shed), "onShed", request);
   if (rule.log) log.note(request, shed);
   const { headers, body } = rule.replyOf(shed);
   if (rule.onSend) reply.code(503).headers(headers).send(body);

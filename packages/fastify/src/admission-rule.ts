@@ -35,7 +35,10 @@ export interface SpillwayAdmissionOptions extends DeadlineOptions<FastifyRequest
   readonly onSend?: boolean;
   /** Whether refusals are logged: one line a second at most, with their number. Defaults to true. */
   readonly log?: boolean;
-  /** Is told of each refusal before it is sent. What it throws goes to the error handler in place of the refusal. */
+  /**
+   * Is told of each refusal before it is sent. What it throws goes to the error handler in place of the refusal. A promise that it
+   * returns is not waited for; that it rejected is logged as an error.
+   */
   readonly onShed?: (request: FastifyRequest, shed: Shed) => void;
 }
 

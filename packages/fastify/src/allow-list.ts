@@ -1,6 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import type { FastifyRequest } from "fastify";
 import { invalidOption } from "./option-error.ts";
+import { dropRejection } from "./thenable.ts";
 
 /** Who is never limited: addresses and subnets, or a synchronous function of the request. */
 export type AllowList = readonly string[] | ((request: FastifyRequest) => boolean);
@@ -33,7 +34,7 @@ function addEntry(addresses: BlockList, entry: unknown, option: string): void {
 
 /** A promise would be true for everybody. */
 function requireAnswer(answer: unknown, list: unknown): boolean {
-  if (answer instanceof Promise) answer.catch(() => {});
+  dropRejection(answer);
   if (typeof answer === "boolean" || answer === undefined) return answer === true;
   throw invalidOption("allowList", "a synchronous function that returns true or false", list);
 }

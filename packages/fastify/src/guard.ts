@@ -2,6 +2,7 @@ import { type QuotaStatus, writeLegacyFields, writeRetryAfter } from "@spillway/
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AskPart, ConsumeOptions, Decision, RefusedDecision } from "spillway";
 import type { RouteRule } from "./route-rule.ts";
+import { logRejection } from "./thenable.ts";
 import { noteTold, toldStatuses } from "./told-statuses.ts";
 
 /** Goes on with the request, or to the error handler. */
@@ -87,7 +88,8 @@ function answer(rule: RouteRule, told: Decision, request: FastifyRequest, reply:
   request.spillway = decision;
   if (!rule.dryRun && decision.policies.length > 0) writeFields(rule, decision.policies, request, reply);
   const refusal = decision.allowed ? decision.waived : decision;
-  if (refusal !== undefined) rule.onRefused?.(request, refusal);
+  if (refusal !== undefined && rule.onRefused !== undefined)
+    logRejection(rule.onRefused(request, refusal), "onRefused", request);
   if (decision.allowed || rule.dryRun) return true;
   refuse(rule, decision, request, reply);
   return false;

@@ -27,7 +27,10 @@ export interface CountingOptions {
   readonly hook?: HookName;
   /** Decides, counts and tells `onRefused`, but lets everybody in and sends no fields. Defaults to false. */
   readonly dryRun?: boolean;
-  /** Is told of each refusal before it is sent. What it throws goes to the error handler in place of the refusal. */
+  /**
+   * Is told of each refusal before it is sent. What it throws goes to the error handler in place of the refusal. A promise that it
+   * returns is not waited for; that it rejected is logged as an error.
+   */
   readonly onRefused?: (request: FastifyRequest, decision: RefusedDecision) => void;
 }
 

@@ -2,6 +2,7 @@ import { PROBLEM_CONTENT_TYPE, refusalProblem } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
 import type { RefusalReason, RefusedDecision } from "spillway";
 import { invalidOption } from "./option-error.ts";
+import { dropRejection, isThenable } from "./thenable.ts";
 
 /** Builds the body of a refusal: whatever `reply.send` takes. */
 export type BodyFunction = (request: FastifyRequest, decision: RefusedDecision) => unknown;
@@ -54,8 +55,8 @@ function problemText(_request: FastifyRequest, decision: RefusedDecision): strin
 function synchronous(custom: BodyFunction): BodyFunction {
   return (request, decision) => {
     const body = custom(request, decision);
-    if (body instanceof Promise) {
-      body.catch(() => {});
+    if (isThenable(body)) {
+      dropRejection(body);
       throw invalidOption("body", "a synchronous function", custom);
     }
     return body;

@@ -97,6 +97,28 @@ describe("a dry run", () => {
   });
 });
 
+describe("an onRefused that comes late and rejects", () => {
+  const boom = new Error("boom");
+  const rejects = () => Promise.reject(boom) as never;
+  const then = (_done: unknown, fail: (error: Error) => void) => fail(boom);
+  const ofLibrary = () => Object.fromEntries([["then", then]]) as never;
+
+  it.each([
+    ["and the refusal is sent all the same", 429, rejects],
+    ["and a dry run goes on", 200, rejects],
+    ["also where the promise is one of a library", 429, ofLibrary],
+  ])("is logged as an error, %s", async (_then, statusCode, onRefused) => {
+    const lines: { msg: string; err?: { message: string } }[] = [];
+    const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const app = Fastify({ logger: { level: "warn", stream } });
+    await limitedApp({ limiter: limiter(), onRefused, dryRun: statusCode === 200 }, undefined, app);
+    for (let n = 0; n < 2; n++) await app.inject("/");
+    expect((await app.inject("/")).statusCode).toBe(statusCode);
+    const logged = () => lines.map(({ msg, err }) => [msg, err?.message]);
+    await expect.poll(logged).toEqual([["Option onRefused rejected.", "boom"]]);
+  });
+});
+
 describe("a ban", () => {
   it("shuts out who goes on after so many refusals, without asking the limiter, and nobody else", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });

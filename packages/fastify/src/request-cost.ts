@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { type ConsumeOptions, type Cost, SpillwayError } from "spillway";
 import { invalidOption, show } from "./option-error.ts";
+import { dropRejection, isThenable } from "./thenable.ts";
 
 /** What a request costs, synchronously: one number for every policy, or one for each by name. */
 export type CostFunction = (request: FastifyRequest) => Cost;
@@ -48,8 +49,8 @@ function costsFor(names: readonly string[], cost: Cost, option: string): PolicyC
 function askCost(cost: CostFunction, request: FastifyRequest, option: string): Cost {
   const asked = cost(request);
   // A record that names no policy costs nothing; an async function's promise is not meant as one.
-  if (typeof asked === "object" && asked !== null && "then" in asked) {
-    if (asked instanceof Promise) asked.catch(() => {});
+  if (isThenable(asked)) {
+    dropRejection(asked);
     throw badCost(option, asked);
   }
   return asked;

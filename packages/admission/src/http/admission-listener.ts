@@ -44,7 +44,7 @@ export function withAdmission(
   const refuse = (request: IncomingMessage, response: ServerResponse, shed: Shed): void => {
     try {
       const told: unknown = onShed?.(request, shed);
-      if (told instanceof Promise) told.catch((error: unknown) => fail(error));
+      if (told !== undefined) Promise.resolve(told).catch((error: unknown) => fail(error));
       // Someone else may have replied meanwhile, a timeout for one.
       if (response.headersSent) return;
       const { headers, body } = replyOf(shed);
