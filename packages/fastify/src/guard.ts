@@ -1,9 +1,9 @@
 import { type QuotaStatus, writeLegacyFields, writeRetryAfter } from "@spillway/http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AskPart, ConsumeOptions, Decision, RefusedDecision } from "spillway";
+import { noteTold, toldStatuses } from "./request-notes.ts";
 import type { RouteRule } from "./route-rule.ts";
 import { logRejection } from "./thenable.ts";
-import { noteTold, toldStatuses } from "./told-statuses.ts";
 
 /** Goes on with the request, or to the error handler. */
 export type Done = (error?: Error) => void;
@@ -123,7 +123,7 @@ function writeFields(
   if (rule.fields !== undefined) {
     const fields = rule.fields.fieldsOf(policies);
     const rateLimit = fields.rateLimit(policies);
-    if (earlier === null) reply.header("ratelimit-policy", fields.rateLimitPolicy).header("ratelimit", rateLimit);
+    if (earlier === undefined) reply.header("ratelimit-policy", fields.rateLimitPolicy).header("ratelimit", rateLimit);
     else appendFields(reply, fields.rateLimitPolicy, rateLimit);
   }
   if (rule.legacyHeaders === false) return;

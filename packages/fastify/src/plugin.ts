@@ -7,8 +7,8 @@ import type { HookName } from "./hook-name.ts";
 import { withGuard } from "./hook-order.ts";
 import { type PluginSettings, resolvePluginOptions, type SpillwayOptions } from "./plugin-options.ts";
 import { checkClashes } from "./policy-checks.ts";
+import { decorateRequests, toldStatuses } from "./request-notes.ts";
 import { type RouteRule, resolveRouteRule } from "./route-rule.ts";
-import { TOLD, toldStatuses } from "./told-statuses.ts";
 import { TrafficChecks } from "./traffic-checks.ts";
 import { checkUncovered } from "./uncovered-routes.ts";
 
@@ -24,8 +24,7 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fp(register, {
 
 async function register(app: FastifyInstance, options: SpillwayOptions): Promise<void> {
   const settings = resolvePluginOptions(options);
-  if (!app.hasRequestDecorator("spillway")) app.decorateRequest("spillway", null);
-  if (!app.hasRequestDecorator(TOLD)) app.decorateRequest(TOLD as unknown as string, null);
+  decorateRequests(app);
   checkClashes(app, settings.limiter, settings.warn);
   checkUncovered(app, settings.warn);
   const checks = new TrafficChecks(settings.warn, settings.key !== undefined);
@@ -50,7 +49,7 @@ function guardRoute(app: FastifyInstance, settings: PluginSettings, route: Route
 /** Behind all that the handler has set, and only on replies that tell of limits. */
 function exposeFields(app: FastifyInstance, names: readonly string[]): void {
   app.addHook("onSend", (request, reply, _payload, done) => {
-    if (toldStatuses(request) !== null) exposeHeaders(reply, names);
+    if (toldStatuses(request) !== undefined) exposeHeaders(reply, names);
     done();
   });
 }

@@ -19,6 +19,20 @@ describe("createCallerKey", () => {
     expect(() => createCallerKey({ addressOf, addresses: { ipv6Subnet: 129 } })).toThrow(RangeError);
   });
 
+  it("gives the same key again, each by its own subnet, also after more addresses than it remembers", () => {
+    const [usual, whole] = [56, 128].map((ipv6Subnet) =>
+      createCallerKey<Caller>({ addressOf, addresses: { ipv6Subnet } }),
+    );
+    const many = Array.from({ length: 5000 }, (_, n) => `198.51.${n >> 8}.${n & 255}`);
+    for (let round = 0; round < 2; round++) {
+      expect(usual?.({ address: "2001:db8::1" })).toBe("ip:2001:db8:0:0::/56");
+      expect(whole?.({ address: "2001:db8::1" })).toBe("ip:2001:db8:0:0:0:0:0:1");
+      for (const address of many) expect(usual?.({ address })).toBe(`ip:${address}`);
+    }
+    const long = "a".repeat(1000);
+    expect([usual?.({ address: long }), usual?.({ address: long })]).toEqual([`ip:${long}`, `ip:${long}`]);
+  });
+
   it("gives the address where the function knows nobody (C18 b)", () => {
     for (const name of [undefined, null, ""]) expect(keyOf({ address: "192.0.2.1", name })).toBe("ip:192.0.2.1");
     for (const name of ["42", "a, b", "k".repeat(8192)]) expect(keyOf({ address: "192.0.2.1", name })).toBe(name);

@@ -14,6 +14,12 @@ export interface CallerKeyOptions<Request> {
 }
 
 const ADDRESS_KEYS = "ip:";
+/** How many keys of addresses are remembered, and of addresses up to which length: a forwarded one can be anything. */
+const MOST_KNOWN = 4096;
+const LONGEST_KNOWN = 64;
+
+/** The keys of addresses, for each way of grouping them: whoever groups alike shares what is remembered. */
+const keysOfAddresses = new Map<number | undefined, (address: string) => string>();
 
 /**
  * Makes the function that gives a request its limiter key. An address becomes `ip:` and its group. What `key` returns is used
@@ -24,10 +30,10 @@ const ADDRESS_KEYS = "ip:";
  */
 export function createCallerKey<Request>(options: CallerKeyOptions<Request>): (request: Request) => string {
   const { key, addressOf } = options;
-  const group = createAddressGrouping(options.addresses);
+  const keyOfAddress = addressKeys(options.addresses);
   const addressKey = (request: Request): string => {
     const address = addressOf(request);
-    if (address) return ADDRESS_KEYS + group(address);
+    if (address) return keyOfAddress(address);
     throw invalidKey("The request has no address, as on a Unix socket: give a key for every request.");
   };
   if (key === undefined) return addressKey;
@@ -39,4 +45,23 @@ export function createCallerKey<Request>(options: CallerKeyOptions<Request>): (r
     dropRejection(given);
     throw invalidKey(`Option key must return a string, or undefined for the address, at once, got ${show(given)}.`);
   };
+}
+
+/** A key that is given again is the same text each time: its hash is known, and nothing is put together. */
+function addressKeys(options: AddressGroupingOptions | undefined): (address: string) => string {
+  const group = createAddressGrouping(options);
+  const shared = keysOfAddresses.get(options?.ipv6Subnet);
+  if (shared !== undefined) return shared;
+  const known = new Map<string, string>();
+  const keyOfAddress = (address: string): string => {
+    const before = known.get(address);
+    if (before !== undefined) return before;
+    const key = ADDRESS_KEYS + group(address);
+    if (address.length > LONGEST_KNOWN) return key;
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(address, key);
+    return key;
+  };
+  keysOfAddresses.set(options?.ipv6Subnet, keyOfAddress);
+  return keyOfAddress;
 }
