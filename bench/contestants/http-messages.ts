@@ -2,6 +2,8 @@
 export type LimitedServerKind =
   | "bare"
   | "bareWithHeaders"
+  | "floor"
+  | "constant 429"
   | "spillway"
   | "@fastify/rate-limit"
   | "@fastify/rate-limit memory"

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import spillway from "@spillway/fastify";
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type onRequestHookHandler } from "fastify";
 import { Redis } from "ioredis";
 import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import { createRateLimiter, redisStore } from "spillway";
@@ -27,6 +27,16 @@ type SetUp = (app: FastifyInstance, redisUrl: string, limit: number) => Promise<
 
 const unknown = (): undefined => undefined;
 
+/** What is written by hand says as much as what a limiter writes. */
+const POLICY_FIELD = '"http";q=1000000000;w=1';
+const REFUSAL_BODY = JSON.stringify({
+  statusCode: 429,
+  code: "SPILLWAY_LIMITED",
+  error: "Too Many Requests",
+  message: "Over the limit, come back later.",
+  retryAfterMs: 3_599_999,
+});
+
 const SET_UPS: Readonly<Record<LimitedServerKind, SetUp>> = {
   bare: async (app) => {
     app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
@@ -34,9 +44,23 @@ const SET_UPS: Readonly<Record<LimitedServerKind, SetUp>> = {
   },
   bareWithHeaders: async (app) => {
     app.get("/", (_request, reply) => {
-      reply.header("ratelimit-policy", '"http";q=1000000000;w=1').header("ratelimit", '"http";r=99999999;t=0');
+      reply.header("ratelimit-policy", POLICY_FIELD).header("ratelimit", '"http";r=99999999;t=0');
       reply.send(HTTP_BODY);
     });
+    return unknown;
+  },
+  floor: async (app, _redisUrl, limit) => {
+    app.addHook("onRequest", leastLimit(limit));
+    app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
+    return unknown;
+  },
+  "constant 429": async (app) => {
+    app.addHook("onRequest", (_request, reply) => {
+      reply.header("ratelimit-policy", POLICY_FIELD).header("ratelimit", '"http";r=0;t=3600');
+      reply.header("retry-after", "3600").header("content-type", "application/json; charset=utf-8");
+      reply.code(429).send(REFUSAL_BODY);
+    });
+    app.get("/", (_request, reply) => void reply.send(HTTP_BODY));
     return unknown;
   },
   spillway: async (app, redisUrl, limit) => {
@@ -71,6 +95,23 @@ const SET_UPS: Readonly<Record<LimitedServerKind, SetUp>> = {
     return unknown;
   },
 };
+
+/** The least that a limit can be, in this process alone: a Map, one clock, a count, and the two fields. */
+function leastLimit(limit: number): onRequestHookHandler {
+  const buckets = new Map<string, { left: number; readonly untilMs: number }>();
+  return (request, reply, done) => {
+    const nowMs = performance.now();
+    let bucket = buckets.get(request.ip);
+    if (bucket === undefined || nowMs >= bucket.untilMs) {
+      bucket = { left: limit, untilMs: nowMs + PERIOD_MS };
+      buckets.set(request.ip, bucket);
+    }
+    bucket.left--;
+    reply.header("ratelimit-policy", POLICY_FIELD).header("ratelimit", `"http";r=${bucket.left};t=0`);
+    if (bucket.left < 0) reply.code(429).send(REFUSAL_BODY);
+    else done();
+  };
+}
 
 async function fastifyRateLimit(app: FastifyInstance, max: number, redis: Redis | undefined): Promise<() => undefined> {
   const { default: rateLimit } = await import("@fastify/rate-limit");

@@ -21,7 +21,9 @@ const OURS: HttpServerKind = "spillway";
 const REFUSING = "spillway, refusing";
 const BARE: HttpServerKind = "bare";
 const BARE_WITH_HEADERS: HttpServerKind = "bareWithHeaders";
-const FLOORS: readonly HttpServerKind[] = [BARE, BARE_WITH_HEADERS];
+const FLOOR: HttpServerKind = "floor";
+const UNLIMITED: readonly HttpServerKind[] = [BARE, BARE_WITH_HEADERS];
+const CONSTANT_REFUSAL: HttpServerKind = "constant 429";
 const PEERS: readonly HttpServerKind[] = ["@fastify/rate-limit memory", "@fastify/rate-limit", "rate-limiter-flexible"];
 
 export const http: Question = {
@@ -35,18 +37,26 @@ async function heatOf(bench: Workbench): Promise<Heat> {
   await redis.flush();
   const cost = { unit: "CPU us/request", better: "less", value: cpuUsEach } as const;
   return {
-    contestants: [...[OURS, ...FLOORS, ...PEERS].map((kind) => admitting(redis, kind)), refusing(redis)],
+    contestants: [
+      ...[OURS, ...UNLIMITED, FLOOR, ...PEERS].map((kind) => admitting(redis, kind)),
+      refusing(redis, OURS, REFUSING),
+      refusing(redis, CONSTANT_REFUSAL, CONSTANT_REFUSAL),
+    ],
     cases: [
       {
-        ...{ ...cost, name: "http", ours: OURS, peers: [...FLOORS, ...PEERS] },
+        ...{ ...cost, name: "http", ours: OURS, peers: [...UNLIMITED, FLOOR, ...PEERS] },
         marks: [
           { peer: BARE_WITH_HEADERS, atMost: 1 / 0.95 },
           { peer: BARE, atMost: 1 / 0.85 },
+          { peer: FLOOR, atMost: 1 / 0.95 },
         ],
       },
       {
-        ...{ ...cost, name: "http/refused", ours: REFUSING, peers: [BARE] },
-        marks: [{ peer: BARE, atMost: 1 / 0.88 }],
+        ...{ ...cost, name: "http/refused", ours: REFUSING, peers: [BARE, CONSTANT_REFUSAL] },
+        marks: [
+          { peer: BARE, atMost: 1 / 0.88 },
+          { peer: CONSTANT_REFUSAL, atMost: 1 / 0.95 },
+        ],
       },
     ],
   };
@@ -70,10 +80,10 @@ function admitting(redis: BenchRedis, kind: HttpServerKind): Contestant {
 }
 
 /** One key far over its limit. */
-function refusing(redis: BenchRedis): Contestant {
-  return service(redis, OURS, REFUSING, EXHAUSTED, ({ admitted, refused, denied = 0 }) => {
+function refusing(redis: BenchRedis, kind: HttpServerKind, name: string): Contestant {
+  return service(redis, kind, name, EXHAUSTED, ({ admitted, refused, denied }) => {
     if (admitted > 1) throw new Disqualified(`it admitted ${admitted} requests over the limit`);
-    if (denied < refused * LEAST_LOCAL)
+    if (denied !== undefined && denied < refused * LEAST_LOCAL)
       throw new Disqualified(`of ${refused} refusals only ${denied} were answered from memory`);
     return refused;
   });
@@ -115,7 +125,7 @@ async function checked(redis: BenchRedis, kind: HttpServerKind): Promise<string 
   const serving = await HttpService.start(kind, redis.url, CHECKED_LIMIT);
   try {
     const admitted = await serving.admittedOf(CHECKED_ASKS);
-    const right = FLOORS.includes(kind) ? CHECKED_ASKS : CHECKED_LIMIT;
+    const right = kind === CONSTANT_REFUSAL ? 0 : UNLIMITED.includes(kind) ? CHECKED_ASKS : CHECKED_LIMIT;
     return admitted === right ? undefined : `it admitted ${admitted} of ${CHECKED_ASKS}; the limit is ${right}`;
   } finally {
     await serving.close();
