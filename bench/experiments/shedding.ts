@@ -1,6 +1,7 @@
 // What does a short line and an early no make of an overload, and what do other ways of limiting make of it?
 import { bucketRows } from "./bucket-bound.ts";
 import { atLeast, atMost, between, type Experiment, type Findings, type Lab, type LabMark } from "./experiment.ts";
+import { firstTables } from "./first-tables.ts";
 import { CAPACITY_PER_SECOND, PATIENCE_MS, SLOTS, WORK, WORK_MS } from "./load/admissions.ts";
 import { percentile } from "./load/load-tally.ts";
 import { type Measured, measure, measureRounds, onThisMachine, servedSeries, steadyRate } from "./load/measure.ts";
@@ -85,6 +86,7 @@ async function runShedding(lab: Lab): Promise<Findings> {
   const model = await modelRows();
   const long = await steady(lab);
   const bucket = await bucketRows();
+  const first = await firstTables();
   const shown = CONTESTANTS.filter(({ name }) => measured.has(name));
   return {
     tables: [
@@ -110,6 +112,7 @@ async function runShedding(lab: Lab): Promise<Findings> {
       model.table,
       long.table,
       bucket.table,
+      ...first.tables,
     ],
     plots: [
       {
@@ -121,7 +124,7 @@ async function runShedding(lab: Lab): Promise<Findings> {
         level: { value: CAPACITY_PER_SECOND, label: "capacity" },
       },
     ],
-    marks: [...model.marks, ...marksOf(measured, seconds), ...long.marks, ...bucket.marks],
+    marks: [...model.marks, ...marksOf(measured, seconds), ...long.marks, ...bucket.marks, ...first.marks],
     summary:
       `With a line of ${PLACES}, ${served(measured, OURS_3X)} callers are answered in time at 240/s and ${served(measured, OURS_6X)} at 480/s; ` +
       `behind @fastify/under-pressure, which looks at the event loop, ${served(measured, "@fastify/under-pressure, 240/s")} at 240/s.`,

@@ -277,7 +277,10 @@ describe("a client that is used as it is", () => {
   ])("%s is warned about once, with the name of each option that breaks a promise", (_name, client, names) => {
     storeOver(client, { useAsIs: true });
     storeOver(client, { useAsIs: true });
-    expect(warnings).toHaveBeenCalledExactlyOnceWith(expect.any(String), { type: "SpillwayWarning" });
+    expect(warnings).toHaveBeenCalledExactlyOnceWith(expect.any(String), {
+      ...{ type: "SpillwayWarning", code: "SPILLWAY_WARN_CLIENT_OPTIONS" },
+      detail: expect.stringContaining("useAsIs"),
+    });
     for (const name of names) expect(warnings.mock.calls[0]?.[0]).toContain(name);
   });
 

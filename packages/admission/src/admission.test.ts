@@ -246,7 +246,7 @@ describe("arguments that no waiting can mend", () => {
     ["an object such as { deadlineMs: 500 }, got 5", 5],
     ['an object such as { deadlineMs: 500 }, got "x"', "x"],
     ["an object such as { deadlineMs: 500 }, got an array of 0", []],
-    ['cost, deadlineMs and signal only, got "deadLineMs"', { deadLineMs: 5 }],
+    ['cost, deadlineMs, signal and attempt only, got "deadLineMs"', { deadLineMs: 5 }],
   ])("options must be %s", async (message, options) => {
     const { admission } = face();
     const fault = {

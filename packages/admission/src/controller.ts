@@ -64,6 +64,7 @@ export class Controller implements PermitOwner, WaiterOwner {
     this.#turns.arrived();
     const nowMs = this.nowMs();
     const ask = askOf(options, nowMs, this.#room.settings.slots);
+    if (ask.isRepeated) this.#counters.repeated++;
     const verdict = this.#judge(ask, nowMs);
     if (verdict === "start") return this.#start(ask, answer, nowMs);
     if (verdict === "wait" && this.#makeRoom(ask, nowMs)) return this.#join(ask, answer, nowMs);
@@ -79,6 +80,12 @@ export class Controller implements PermitOwner, WaiterOwner {
   enterNow(options: AcquireOptions | undefined): Permit | Shed | undefined {
     const nowMs = this.nowMs();
     const ask = askOf(options, nowMs, this.#room.settings.slots);
+    const answer = this.#answerNow(ask, nowMs);
+    if (ask.isRepeated && answer !== undefined) this.#counters.repeated++;
+    return answer;
+  }
+
+  #answerNow(ask: Ask, nowMs: number): Permit | Shed | undefined {
     const verdict = this.#judge(ask, nowMs);
     if (verdict === "in" || verdict === "start") return this.#letIn(ask, nowMs);
     if (verdict !== "wait") return this.#shed(verdict, ask, nowMs);
@@ -123,12 +130,12 @@ export class Controller implements PermitOwner, WaiterOwner {
 
   stats(): AdmissionStats {
     const { mode, slots } = this.#room.settings;
-    const { admitted, peakWaiting, shed, wouldShed, wasted, late } = this.#counters;
+    const { admitted, peakWaiting, shed, wouldShed, wasted, late, repeated } = this.#counters;
     const newestFirst = this.#room.newestFirst(this.nowMs());
     return {
       ...{ mode, slots, active: this.#room.active, waiting: this.#line.items, peakWaiting },
       ...{ lineCapacity: this.#room.capacity(newestFirst), newestFirst },
-      ...{ admitted, shed: { ...shed }, wouldShed: { ...wouldShed }, wasted, late },
+      ...{ admitted, shed: { ...shed }, wouldShed: { ...wouldShed }, wasted, late, repeated },
       ...{ workMs: this.#work.ms, holdMs: this.#hold.ms, waits: this.#counters.waits() },
     };
   }

@@ -7,7 +7,7 @@ import { Waiter } from "./waiter.ts";
 const owner = { leave: () => {} };
 
 function waiter(dueMs: number, cost = 1, arrivedMs = 0, deadlineAtMs: number = Number.POSITIVE_INFINITY): Waiter {
-  return new Waiter(owner, { cost, deadlineAtMs, signal: undefined }, () => {}, arrivedMs, dueMs);
+  return new Waiter(owner, { cost, deadlineAtMs, signal: undefined, isRepeated: false }, () => {}, arrivedMs, dueMs);
 }
 
 describe("the line", () => {

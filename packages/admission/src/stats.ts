@@ -33,6 +33,8 @@ export interface AdmissionStats {
   readonly wasted: number;
   /** Work that was finished after its deadline. */
   readonly late: number;
+  /** Requests that said that their caller had asked before; those of HTTP say so in `x-request-attempt`. */
+  readonly repeated: number;
   /** What work takes, and for how long its slots are held: moving averages. Work that was given up never lowers them. */
   readonly workMs: number;
   readonly holdMs: number;
@@ -44,6 +46,7 @@ export class Counters {
   admitted = 0;
   wasted = 0;
   late = 0;
+  repeated = 0;
   peakWaiting = 0;
   readonly shed: Record<ShedReason, number> = noneByReason();
   readonly wouldShed: Record<ShedReason, number> = noneByReason();

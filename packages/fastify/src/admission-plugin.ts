@@ -1,4 +1,4 @@
-import { type Admission, enterWithReply, type Shed, type ShedReply } from "@spillway/admission";
+import { type AcquireOptions, type Admission, enterWithReply, type Shed, type ShedReply } from "@spillway/admission";
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import { type AdmissionRule, admissionRules, type SpillwayAdmissionOptions } from "./admission-rule.ts";
@@ -6,6 +6,7 @@ import { type Guard, isPreflight } from "./guard.ts";
 import { keepLast, withGuard } from "./hook-order.ts";
 import { ShedLog } from "./shed-log.ts";
 import { logRejection } from "./thenable.ts";
+import { thrownError } from "./thrown-error.ts";
 
 /**
  * Lets in as many requests as the service can do and answers the others with 503, in `onRequest`, before bodies are read. It guards
@@ -51,7 +52,14 @@ function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
       done();
       return;
     }
-    enterWithReply(admission, askOf(request, reply), request.raw, reply.raw, (answer) => {
+    let asked: AcquireOptions | undefined;
+    try {
+      asked = askOf(request, reply);
+    } catch (error) {
+      done(thrownError(error));
+      return;
+    }
+    enterWithReply(admission, asked, request.raw, reply.raw, (answer) => {
       // Someone else may have replied meanwhile, a handler timeout for one. The slots go back when that reply closes.
       if (reply.sent || reply.raw.headersSent) return;
       if (answer.admitted) {
@@ -62,7 +70,7 @@ function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
       try {
         refuse(rule, answer, request, reply, log);
       } catch (error) {
-        done(error as Error);
+        done(thrownError(error));
       }
     });
   };

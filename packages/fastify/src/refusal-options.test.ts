@@ -30,6 +30,16 @@ describe("the allow list", () => {
     expect((await app.inject("/")).json().message).toContain("allowList must be a synchronous function");
   });
 
+  it("lets nobody by when it throws: the error goes to the error handler", async () => {
+    const shared = limiter();
+    const allowList = () => {
+      throw Object.assign(new Error("boom"), { statusCode: 418 });
+    };
+    const app = await limitedApp({ limiter: shared, allowList });
+    const response = await app.inject("/");
+    expect([response.statusCode, response.json().message, shared.stats().allowed]).toEqual([418, "boom", 0]);
+  });
+
   it.each([["::1/129"], ["192.0.2.0/33"], ["localhost"], ["192.0.2.0/24/1"], [""], [7], ["192.0.2.1/"]])(
     "names an entry that is none: %o",
     async (entry) => {
@@ -37,6 +47,28 @@ describe("the allow list", () => {
       await expect(registering).rejects.toThrow(/^Option allowList\[1\] must be an address or a subnet/);
     },
   );
+});
+
+describe("an onRefused that rejects", () => {
+  it.each([
+    ["is logged as an error, and the refusal stands", false, 429],
+    ["is logged in a dry run too", true, 200],
+  ])("%s", async (_title, dryRun, status) => {
+    const lines: { msg: string; err?: { message: string } }[] = [];
+    const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    const onRefused = () => Promise.reject(new Error("boom")) as never;
+    const app = Fastify({ logger: { level: "error", stream } });
+    await limitedApp({ limiter: limiter(), onRefused, dryRun }, undefined, app);
+    for (let n = 0; n < 2; n++) await app.inject("/");
+    expect((await app.inject("/")).statusCode).toBe(status);
+    await expect
+      .poll(() => lines.map(({ msg, err }) => [msg, err?.message]), { interval: 1 })
+      .toEqual([["Option onRefused rejected.", "boom"]]);
+    process.off("unhandledRejection", unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
 });
 
 describe("a dry run", () => {

@@ -4,6 +4,7 @@ import type { AcquireOptions } from "../ask.ts";
 import { invalidOption, requireMembers } from "../option-error.ts";
 import type { Permit } from "../permit.ts";
 import type { Shed } from "../shed.ts";
+import { isThenable } from "../thenable.ts";
 import { enterWithReply } from "./enter-with-reply.ts";
 import { isExempt, requirePatterns, USUAL_EXEMPTIONS } from "./exemption.ts";
 import { type DeadlineOptions, deadlineReader } from "./request-deadline.ts";
@@ -44,7 +45,7 @@ export function withAdmission(
   const refuse = (request: IncomingMessage, response: ServerResponse, shed: Shed): void => {
     try {
       const told: unknown = onShed?.(request, shed);
-      if (told !== undefined) Promise.resolve(told).catch((error: unknown) => fail(error));
+      if (isThenable(told)) told.then(undefined, (error: unknown) => fail(error));
       // Someone else may have replied meanwhile, a timeout for one.
       if (response.headersSent) return;
       const { headers, body } = replyOf(shed);
@@ -73,6 +74,12 @@ export function withAdmission(
   };
 }
 
+const FAULT = '{"error":"internal"}';
+const FAULT_HEADERS = {
+  "content-type": "application/json; charset=utf-8",
+  "content-length": String(FAULT.length),
+} as const;
+
 /** Answers 500. Only the first fault is told: a caller who finds out how to cause one could fill the log with them. */
 function faultReply(): (error: unknown, response?: ServerResponse) => void {
   let isTold = false;
@@ -84,7 +91,7 @@ function faultReply(): (error: unknown, response?: ServerResponse) => void {
     }
     isTold = true;
     if (response === undefined || response.headersSent) return;
-    response.writeHead(500, { "content-type": "application/json; charset=utf-8" }).end('{"error":"internal"}');
+    response.writeHead(500, FAULT_HEADERS).end(FAULT);
   };
 }
 

@@ -6,10 +6,11 @@ import type { Permit, WorkOutcome } from "../permit.ts";
 import type { Shed } from "../shed.ts";
 import type { Place } from "../waiter.ts";
 import { onConnectionEnd } from "./connection-end.ts";
+import { withAttempt } from "./request-attempt.ts";
 
 /**
  * Enters a request whose slots go back when its reply closes, whichever way: finished, failed or cut off. A caller who hangs up leaves the
- * line at once, and `onAnswer` is then never called. Replies of HTTP/2 are fine too.
+ * line at once, and `onAnswer` is then never called. `x-request-attempt` is counted. Replies of HTTP/2 are fine too.
  */
 export function enterWithReply(
   admission: Admission,
@@ -23,14 +24,17 @@ export function enterWithReply(
   if (isGone(request, response)) return;
   let visit: Visit | undefined;
   let isAnswered = false;
-  const place = admission.enter((answer) => {
-    isAnswered = true;
-    if (answer.admitted) {
-      visit ??= new Visit(request, response);
-      visit.hold(answer);
-    }
-    onAnswer(answer);
-  }, options);
+  const place = admission.enter(
+    (answer) => {
+      isAnswered = true;
+      if (answer.admitted) {
+        visit ??= new Visit(request, response);
+        visit.hold(answer);
+      }
+      onAnswer(answer);
+    },
+    withAttempt(options, request.headers),
+  );
   if (isAnswered) return;
   visit = new Visit(request, response);
   visit.wait(place);

@@ -10,9 +10,17 @@ export const USUAL_EXEMPTIONS: readonly string[] = Object.freeze([
   "/metrics",
 ]);
 
-/** Whether a path is one of the patterns: itself, or one that begins as a pattern does that ends in `*`. */
+/** A step up or on the spot, as `new URL` and routers resolve them. */
+const DOT_STEP = /[/\\](?:\.|%2e){1,2}(?:[/\\]|$)/i;
+
+/**
+ * Whether a path is one of the patterns: itself, or one that begins as a pattern does that ends in `*`. A path with steps such as
+ * `/health/../search` begins like nothing: where it leads is not where it begins.
+ */
 export function isExempt(patterns: readonly string[], path: string): boolean {
-  return patterns.some((pattern) => (pattern.endsWith("*") ? path.startsWith(pattern.slice(0, -1)) : path === pattern));
+  return patterns.some((pattern) =>
+    pattern.endsWith("*") ? path.startsWith(pattern.slice(0, -1)) && !DOT_STEP.test(path) : path === pattern,
+  );
 }
 
 /** @throws SpillwayError unless `value` is a list of paths. */

@@ -1,5 +1,6 @@
-import { invalidOption } from "../option-error.ts";
+import { invalidArgument, invalidOption } from "../option-error.ts";
 import type { Permit } from "../permit.ts";
+import { dropRejection, isThenable } from "../thenable.ts";
 
 /** The field in which a request carries how many ms its caller still waits. */
 export const DEADLINE_HEADER = "x-request-deadline-ms";
@@ -10,8 +11,8 @@ export interface DeadlineOptions<R> {
   /** How long the answer is of use where the request says nothing, in ms: above 0. Defaults to no deadline. */
   readonly deadlineMs?: number;
   /**
-   * Whether `x-request-deadline-ms` and `grpc-timeout` are read, or of which requests. They can shorten `deadlineMs`, never
-   * lengthen it. Defaults to true.
+   * Whether `x-request-deadline-ms` and `grpc-timeout` are read, or of which requests, which is to be said at once. They can
+   * shorten `deadlineMs`, never lengthen it. Defaults to true.
    */
   readonly readDeadline?: boolean | ((request: R) => boolean);
   /** The longest that a request may ask for, in ms: above 0. More is cut to it. Defaults to 60,000. */
@@ -42,7 +43,8 @@ export function readDeadlineMs(headers: Headers): number | undefined {
 }
 
 /**
- * Makes the function that gives a request its deadline in ms, `Infinity` for none.
+ * Makes the function that gives a request its deadline in ms, `Infinity` for none. It throws a TypeError where `readDeadline` gives a
+ * promise.
  * @throws SpillwayError `ERR_SPILLWAY_INVALID_OPTION`.
  */
 export function deadlineReader<R extends { readonly headers: Headers }>(
@@ -56,9 +58,16 @@ export function deadlineReader<R extends { readonly headers: Headers }>(
   if (readDeadline === false) return () => deadlineMs;
   return (request) => {
     const asked = readDeadlineMs(request.headers);
-    if (asked === undefined || (readDeadline !== true && readDeadline(request) !== true)) return deadlineMs;
+    if (asked === undefined || (readDeadline !== true && !isTrusted(readDeadline(request)))) return deadlineMs;
     return Math.min(deadlineMs, asked, maxDeadlineMs);
   };
+}
+
+/** A promise would be no for everybody, whatever it says. */
+function isTrusted(answer: unknown): boolean {
+  if (!isThenable(answer)) return answer === true;
+  dropRejection(answer);
+  throw invalidArgument("answer of readDeadline", "true or false, at once", answer);
 }
 
 /** The deadline for the next hop, to be sent with each request that serves this one: what is left of it, in whole ms. */
