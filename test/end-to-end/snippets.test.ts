@@ -119,7 +119,11 @@ describe("the snippets of the READMEs run as they are printed", () => {
     for (const answer of served) expect(await answer.text()).toBe("done\n");
     const refused = answers.filter(({ status }) => status === 503);
     expect(served.length + refused.length).toBe(80);
-    await expectSample(ADMISSION, refused[0] as Response);
+    // Some have waited for too long by then; the page shows one who found no place.
+    const reasons = await Promise.all(
+      refused.map(async (answer) => (await answer.clone().text()).includes("line_full")),
+    );
+    await expectSample(ADMISSION, refused[reasons.indexOf(true)] as Response);
   });
 
   it("admission: work without HTTP", async () => {
