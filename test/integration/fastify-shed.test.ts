@@ -146,6 +146,21 @@ describe.each(Object.keys(FASTIFY_WAYS))("the answer of Fastify, over %s, when t
     ]);
   });
 
+  it("observed, or switched off: everybody is served, and who would have been turned away is counted while observed", async () => {
+    const { admission, ask } = await setup({ mode: "observe" });
+    for (const headers of [{}, { "x-request-deadline-ms": "0" }]) {
+      const answer = await ask({ headers });
+      expect([answer.status, answer.body]).toEqual([200, "in"]);
+      expect(answer.headers).not.toHaveProperty("retry-after-ms");
+    }
+    expect(admission.stats()).toMatchObject({ wouldShed: { line_full: 1, deadline: 1 }, shed: { line_full: 0 } });
+    admission.tune({ mode: "off" });
+    expect((await ask()).status).toBe(200);
+    admission.tune({ mode: "enforce" });
+    expect((await ask()).status).toBe(503);
+    expect(admission.stats()).toMatchObject({ wouldShed: { line_full: 1, deadline: 1 }, shed: { line_full: 1 } });
+  });
+
   it("and when it is not, a stream and a handler that throws have their own status and no word of 503", async () => {
     const { admission, ask, holder } = await setup();
     holder.release();
