@@ -40,7 +40,10 @@ const lowestFastify = {
   resolve: { alias: [{ find: /^fastify$/, replacement: fileURLToPath(import.meta.resolve("fastify-lowest")) }] },
   test: {
     name: "lowest fastify",
-    include: ["packages/fastify/src/**/*.test.ts", "test/integration/fastify-{answers,told-waits}.test.ts"],
+    include: [
+      "packages/fastify/src/**/*.test.ts",
+      "test/integration/fastify-{answers,peer-faults,shed,told-waits}.test.ts",
+    ],
     testTimeout: UNIT.timeoutMs,
     hookTimeout: 30_000,
     sequence: { groupOrder: UNIT.group },

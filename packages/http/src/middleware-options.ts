@@ -85,7 +85,7 @@ export function resolveMiddlewareOptions(options: RateLimitMiddlewareOptions): M
   if (headers !== "draft-8" && headers !== false) throw invalidOption("headers", '"draft-8" or false', headers);
   if (legacyHeaders !== "delta" && legacyHeaders !== "epoch" && legacyHeaders !== false)
     throw invalidOption("legacyHeaders", '"delta", "epoch" or false', legacyHeaders);
-  if (!(retryAfterJitterMs >= 0 && retryAfterJitterMs <= LONGEST_JITTER_MS))
+  if (typeof retryAfterJitterMs !== "number" || !(retryAfterJitterMs >= 0 && retryAfterJitterMs <= LONGEST_JITTER_MS))
     throw invalidOption("retryAfterJitterMs", `a number from 0 to ${LONGEST_JITTER_MS}`, retryAfterJitterMs);
   if (addresses !== undefined) requireMembers(addresses, "addresses", ["ipv6Subnet"]);
   const writer = headers === false ? undefined : new RateLimitWriter();
@@ -117,7 +117,8 @@ function warn(message: string): void {
 }
 
 function requireMembers(value: unknown, option: string, known: readonly string[]): void {
-  if (typeof value !== "object" || value === null) throw invalidOption(option, "an object", value);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw invalidOption(option, "an object", value);
   for (const name of Object.keys(value))
     if (!known.includes(name)) throw invalidOption(`${option}.${name}`, `one of ${known.join(", ")}`, name);
 }

@@ -167,7 +167,16 @@ describe("readRetryAfterFields", () => {
   it("survives 10,000 fuzzed values without a throw, NaN or a negative wait", () => {
     const real = fc.constantFrom(
       ...["Sun, 29 Nov 2026 12:00:30 GMT", "Sunday, 29-Nov-26 12:00:30 GMT", "Sun Nov 29 12:00:30 2026"],
-      ...["0", "5", "120", "0.5", "1250", "9".repeat(400), "Sat, 31 Dec 9999 23:59:60 GMT", "Thu, 01 Jan 1970 00:00:00 GMT"],
+      ...[
+        "0",
+        "5",
+        "120",
+        "0.5",
+        "1250",
+        "9".repeat(400),
+        "Sat, 31 Dec 9999 23:59:60 GMT",
+        "Thu, 01 Jan 1970 00:00:00 GMT",
+      ],
       ...["soon", "", " ", "1000abc", "-5", "1e3", "0x10", "Infinity", "NaN", "1.5", "5, 10", "\u00b2", "\0"],
     );
     const sign = fc.oneof(fc.constantFrom(..."0123456789-.,: GMTSunNov"), fc.string({ maxLength: 1 }));
@@ -179,14 +188,22 @@ describe("readRetryAfterFields", () => {
       );
     let read = 0;
     fc.assert(
-      fc.property(fc.array(spoiled, { minLength: 3, maxLength: 3 }), fc.constantFrom(now, 0, Number.NaN), (values, nowMs) => {
-        const [exact, plain, date] = values as [string, string, string];
-        const headers = new Map([["retry-after-ms", exact], ["retry-after", plain], ["date", date]]);
-        const ms = readRetryAfterFields(headers, nowMs);
-        if (ms === undefined) return;
-        read++;
-        if (!(ms >= 0 && Number.isSafeInteger(ms))) throw new Error(`${JSON.stringify(values)} was read as ${ms}`);
-      }),
+      fc.property(
+        fc.array(spoiled, { minLength: 3, maxLength: 3 }),
+        fc.constantFrom(now, 0, Number.NaN),
+        (values, nowMs) => {
+          const [exact, plain, date] = values as [string, string, string];
+          const headers = new Map([
+            ["retry-after-ms", exact],
+            ["retry-after", plain],
+            ["date", date],
+          ]);
+          const ms = readRetryAfterFields(headers, nowMs);
+          if (ms === undefined) return;
+          read++;
+          if (!(ms >= 0 && Number.isSafeInteger(ms))) throw new Error(`${JSON.stringify(values)} was read as ${ms}`);
+        },
+      ),
       { numRuns: 3400 },
     );
     // The values are near enough to real ones that many are read.
