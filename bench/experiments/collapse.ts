@@ -119,13 +119,14 @@ function real(lab: Lab, perSecond: number, seconds: number): Promise<Measured> {
   return measureRounds(lab.rounds, () => measure(lab, `${perSecond}/s`, plan, load));
 }
 
-interface Variants {
+/** What becomes of the collapse in other circumstances. */
+export interface Variants {
   readonly table: Findings["tables"][number];
   readonly marks: readonly LabMark[];
 }
 
-/** The same with retries, with callers who wait for long, and with a line that has an end, too far away. */
-async function variants(lab: Lab, seconds: number): Promise<Variants> {
+/** The same in virtual time (unless it may be long, when a server is asked too) with retries, with callers who wait for long, and with a line that has an end, too far away. */
+export async function variants(lab: Lab, seconds: number): Promise<Variants> {
   const long: AdmissionOptions = { ...ENDLESS, slots: SLOTS, guessMs: WORK_MS, lineItems: 2000 };
   const protectedBy: AdmissionOptions = { slots: SLOTS, guessMs: WORK_MS, order: "fifo" };
   const retrying = await modelOf({ perSecond: 100, seconds: 20, retries: { limit: 3 } });

@@ -186,7 +186,7 @@ function marksOf(measured: ReadonlyMap<string, Measured>, seconds: number): LabM
 }
 
 /** The counts that the clock of a machine cannot blur. */
-async function modelRows(): Promise<{ readonly table: Findings["tables"][number]; readonly marks: LabMark[] }> {
+export async function modelRows(): Promise<{ readonly table: Findings["tables"][number]; readonly marks: LabMark[] }> {
   const runs = [
     { name: "line of 16, 240/s", perSecond: 240, admission: FIFO.admission, known: 816 },
     { name: "line of 16, 480/s", perSecond: 480, admission: FIFO.admission, known: 816 },

@@ -42,8 +42,7 @@ interface Point {
 }
 
 async function runSweep(lab: Lab): Promise<Findings> {
-  const points: Point[] = [];
-  for (const [multiple] of KNOWN) points.push(await virtualPoint(multiple));
+  const points = await virtualPoints();
   const server = await onServers(lab);
   return {
     tables: [
@@ -70,9 +69,24 @@ async function runSweep(lab: Lab): Promise<Findings> {
       },
       ...server.plots,
     ],
-    marks: [...points.flatMap(marksOf), ...server.marks],
+    marks: [...virtualMarks(points), ...server.marks],
     summary: `Unprotected, goodput is ${points.at(-1)?.none.toFixed(0)} a second at four times the capacity; protected it is ${points.at(-1)?.ours.toFixed(1)} of ${TRUE_PER_SECOND.toFixed(1)}.`,
   };
+}
+
+async function virtualPoints(): Promise<readonly Point[]> {
+  const points: Point[] = [];
+  for (const [multiple] of KNOWN) points.push(await virtualPoint(multiple));
+  return points;
+}
+
+/** The marks of the part that needs no server. */
+export async function sweepInVirtualTime(): Promise<readonly LabMark[]> {
+  return virtualMarks(await virtualPoints());
+}
+
+function virtualMarks(points: readonly Point[]): readonly LabMark[] {
+  return points.flatMap(marksOf);
 }
 
 async function virtualPoint(multiple: number): Promise<Point> {

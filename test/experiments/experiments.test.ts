@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
-import type { Experiment, Lab } from "../../bench/experiments/experiment.ts";
+import { bucketRows } from "../../bench/experiments/bucket-bound.ts";
+import { variants } from "../../bench/experiments/collapse.ts";
+import type { Experiment, Lab, LabMark } from "../../bench/experiments/experiment.ts";
 import { leakyLine } from "../../bench/experiments/leaky-line.ts";
 import { lastInTime } from "../../bench/experiments/load/admissions.ts";
 import { arrivalsOf } from "../../bench/experiments/load/arrivals.ts";
 import { LoadTally, percentile } from "../../bench/experiments/load/load-tally.ts";
 import { soak } from "../../bench/experiments/load/soak.ts";
 import { queue } from "../../bench/experiments/queue.ts";
+import { modelRows } from "../../bench/experiments/shedding.ts";
 import { slowdown } from "../../bench/experiments/slowdown.ts";
+import { sweepInVirtualTime } from "../../bench/experiments/sweep.ts";
 import { traps } from "../../bench/experiments/traps.ts";
 import { waitSweep } from "../../bench/experiments/wait-sweep.ts";
 
@@ -19,6 +23,19 @@ describe("experiments on a virtual clock", () => {
     expect(marks.filter(({ met }) => !met).map(({ text }) => text)).toEqual([]);
     expect(marks.length).toBeGreaterThan(2);
     for (const { columns, rows } of tables) for (const row of rows) expect(row).toHaveLength(columns.length);
+  });
+});
+
+describe("the part without servers of experiments on this machine", () => {
+  it.each<[string, () => Promise<readonly LabMark[]>]>([
+    ["collapse", async () => (await variants(quick, 4)).marks],
+    ["shedding", async () => (await modelRows()).marks],
+    ["shedding behind a bucket", async () => (await bucketRows()).marks],
+    ["sweep", sweepInVirtualTime],
+  ])("%s meets its marks", async (_name, run) => {
+    const marks = await run();
+    expect(marks.filter(({ met }) => !met).map(({ text }) => text)).toEqual([]);
+    expect(marks.length).toBeGreaterThan(2);
   });
 });
 

@@ -1,7 +1,14 @@
 // Faults that other limiters for Fastify were found to have: each must not be there.
 import { spillway } from "@spillway/fastify";
 import Fastify, { type FastifyPluginCallback } from "fastify";
-import { createRateLimiter, memoryStore, type PolicyOptions, type RateLimiter, redisStore } from "spillway";
+import {
+  createRateLimiter,
+  type Duration,
+  memoryStore,
+  type PolicyOptions,
+  type RateLimiter,
+  redisStore,
+} from "spillway";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FASTIFY_WAYS } from "../support/fastify-exchange.ts";
 import { PATIENT_MS, redisFixture } from "../support/redis-fixture.ts";
@@ -36,6 +43,11 @@ function scopeWith(limiter: RateLimiter): FastifyPluginCallback {
   };
 }
 
+/** A window that is over long after the test, so that nothing refills on a busy machine. */
+function fixed(name: string, limit: number, period: Duration = "1h"): PolicyOptions {
+  return { name, limit, period, algorithm: "fixed-window" };
+}
+
 const KEY = "ip:127.0.0.1";
 const inject = FASTIFY_WAYS.inject as (typeof FASTIFY_WAYS)[string];
 
@@ -44,10 +56,7 @@ describe.each(Object.keys(STORES))("limiters over one store (%s)", (kind) => {
 
   it("do not share a count where they are used by hand beside each other", async () => {
     const make = limiters();
-    const [wide, narrow] = [
-      make({ name: "wide", limit: 100, period: "1m" }),
-      make({ name: "login", limit: 3, period: "1m" }),
-    ];
+    const [wide, narrow] = [make(fixed("wide", 100)), make(fixed("login", 3))];
     for (let n = 0; n < 4; n++) expect((await wide.consume(KEY)).allowed).toBe(true);
     const login = [];
     for (let n = 0; n < 4; n++) login.push((await narrow.consume(KEY)).allowed);
@@ -57,10 +66,7 @@ describe.each(Object.keys(STORES))("limiters over one store (%s)", (kind) => {
 
   it("do not share a count where two registrations have different windows, one per scope", async () => {
     const make = limiters();
-    const [short, long] = [
-      make({ name: "short", limit: 2, period: "30s" }),
-      make({ name: "long", limit: 3, period: "1h" }),
-    ];
+    const [short, long] = [make(fixed("short", 2, "30m")), make(fixed("long", 3))];
     const app = Fastify();
     for (const [prefix, limiter] of [
       ["/short", short],
@@ -79,7 +85,7 @@ describe.each(Object.keys(STORES))("limiters over one store (%s)", (kind) => {
   });
 
   it("count routes of one group together: three routes that name a policy have its limit once, not three times", async () => {
-    const limiter = limiters()({ name: "group", limit: 4, period: "1m" }, { name: "own", limit: 100, period: "1m" });
+    const limiter = limiters()(fixed("group", 4), fixed("own", 100));
     const app = Fastify();
     await app.register(spillway, { limiter, policies: ["own"] });
     for (const path of ["/a", "/b", "/c"])
@@ -98,11 +104,11 @@ describe.each(Object.keys(STORES))("limiters over one store (%s)", (kind) => {
   });
 
   it("say that nothing is left once exactly all is used, and let none of many at once in after that", async () => {
-    const limiter = limiters()({ name: "login", limit: 2, period: "1m" });
+    const limiter = limiters()(fixed("login", 2));
     for (let n = 0; n < 2; n++) await limiter.consume(KEY);
     expect((await limiter.peek(KEY)).policies[0]).toMatchObject({ remaining: 0 });
     const app = Fastify();
-    await app.register(spillway, { limiter: limiters()({ name: "attempts", limit: 5, period: "1m" }) });
+    await app.register(spillway, { limiter: limiters()(fixed("attempts", 5)) });
     let ran = 0;
     app.get("/", async () => ran++);
     const ask = await inject(app);
