@@ -71,6 +71,6 @@ describe("debts of buckets that were let go", () => {
     debts.dropPaid(0.5, 5360, 1);
     expect(debts.size).toBe(3);
     debts.dropPaid(0.5, 5360, 10);
-    expect(debts.take(all).map(({ key }) => key)).toEqual(["large", "late"]);
+    expect(takeAll(debts).map(({ key }) => key)).toEqual(["large", "late"]);
   });
 });
