@@ -35,14 +35,17 @@ export function refusalBody(custom: BodyFunction | undefined, problemJson: boole
   return { contentType: "application/json; charset=utf-8", build: jsonBody() };
 }
 
-/** Put together without a serializer: every part is a constant or a number. Refusals within a millisecond say the same. */
+/**
+ * Put together without a serializer: every part is a constant or a number. Refusals within a millisecond say the same. By `join`,
+ * which makes one text in one piece: Node counts the bytes of what `+` makes each time anew, and more slowly.
+ */
 function jsonBody(): BodyFunction {
   let latest = { reason: "", waitMs: 0, text: "" };
   return (_request, { reason, retryAfterMs }) => {
     const waitMs = Math.ceil(retryAfterMs);
     if (latest.reason !== reason || latest.waitMs !== waitMs) {
       const end = Number.isFinite(waitMs) ? `,"retryAfterMs":${waitMs}}` : "}";
-      latest = { reason, waitMs, text: OPENINGS[reason] + end };
+      latest = { reason, waitMs, text: [OPENINGS[reason], end].join("") };
     }
     return latest.text;
   };

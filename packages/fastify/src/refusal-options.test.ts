@@ -132,8 +132,8 @@ describe("a dry run", () => {
 describe("an onRefused that comes late and rejects", () => {
   const boom = new Error("boom");
   const rejects = () => Promise.reject(boom) as never;
-  const then = (_done: unknown, fail: (error: Error) => void) => fail(boom);
-  const ofLibrary = () => Object.fromEntries([["then", then]]) as never;
+  const method = "then";
+  const ofLibrary = () => ({ [method]: (_done: unknown, fail: (error: Error) => void) => fail(boom) }) as never;
 
   it.each([
     ["and the refusal is sent all the same", 429, rejects],

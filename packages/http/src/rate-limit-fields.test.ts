@@ -182,6 +182,17 @@ describe("RateLimitWriter", () => {
     }
   });
 
+  it("tells every number in full, up and down across thousands", () => {
+    const fields = new RateLimitWriter().fieldsOf([burst]);
+    const numbers = [0, 7, 42, 999, 1000, 1001, 1099, 999, 69_999, 70_000, 70_005, 99_999_999, 5, 1e15, 1e15 - 1, 1e14];
+    for (const remaining of [...numbers, ...numbers.toReversed(), 12.9, -1, Number.NaN]) {
+      for (const refillAfterMs of [0, 100_000, Number.POSITIVE_INFINITY]) {
+        const status = { ...burst, remaining, refillAfterMs };
+        expect(fields.rateLimit([status])).toBe(writeRateLimit([status]));
+      }
+    }
+  });
+
   it("forgets the oldest of more than 64 sets", () => {
     const writer = new RateLimitWriter();
     const first = writer.fieldsOf([burst]);

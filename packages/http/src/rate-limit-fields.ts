@@ -61,6 +61,9 @@ export class PolicySetFields {
   #latest = "";
   #latestLeft = -1;
   #latestSeconds: number | undefined;
+  /** How the field of a single policy begins while so many thousands are left. */
+  #head = "";
+  #thousands = -1;
 
   constructor(policies: readonly QuotaPolicy[]) {
     this.rateLimitPolicy = writeRateLimitPolicy(policies);
@@ -97,14 +100,21 @@ export class PolicySetFields {
     return field;
   }
 
-  /** Refusals within a second tell the same. */
+  /** Refusals within a second tell the same; admissions one after another differ in the last digits. */
   #onlyItem(status: QuotaStatus): string {
     const left = integer(status.remaining);
     const seconds = waitSeconds(status);
     if (left === this.#latestLeft && seconds === this.#latestSeconds) return this.#latest;
     this.#latestLeft = left;
     this.#latestSeconds = seconds;
-    this.#latest = this.#openings[0] + parameters(left, seconds);
+    const thousands = Math.floor(left / 1000);
+    if (thousands !== this.#thousands) {
+      this.#thousands = thousands;
+      this.#head = [this.#openings[0], thousands === 0 ? "" : thousands].join("");
+    }
+    const digits = thousands === 0 ? String(left) : LAST_DIGITS[left - thousands * 1000];
+    // One text in one piece: what `+` makes is put together only when it is checked and sent, which costs more.
+    this.#latest = [this.#head, digits, waitParameter(seconds)].join("");
     return this.#latest;
   }
 }
@@ -158,10 +168,16 @@ function waitSeconds({ refillAfterMs, retryAfterMs }: QuotaStatus): number | und
 
 /** Those of the waits that are told most, from 0 seconds. */
 const WAIT_PARAMETERS = Array.from({ length: 64 }, (_, seconds) => `;t=${seconds}`);
+/** The last three digits of a larger number. */
+const LAST_DIGITS = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, "0"));
 
-/** What stands behind the opening. A text that is put together from its short end is copied less when it is sent. */
+/** What stands behind the opening. */
 function parameters(left: number, seconds: number | undefined): string {
-  return seconds === undefined ? String(left) : left + (WAIT_PARAMETERS[seconds] ?? `;t=${seconds}`);
+  return left + waitParameter(seconds);
+}
+
+function waitParameter(seconds: number | undefined): string {
+  return seconds === undefined ? "" : (WAIT_PARAMETERS[seconds] ?? `;t=${seconds}`);
 }
 
 function wholeSeconds(ms: number): number {
