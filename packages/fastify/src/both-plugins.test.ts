@@ -63,6 +63,23 @@ describe("both plugins in one app", () => {
     expect(await left()).toBe(2);
   });
 
+  it.each([
+    [false, undefined],
+    [true, "RateLimit, RateLimit-Policy, Retry-After"],
+  ])("expose the fields of a 503 to browsers where it passes onSend hooks (%s)", async (onSend, exposed) => {
+    const app = Fastify();
+    await app.register(spillway, { limiter: memoryLimiter(new StillClock(), policy), exposeHeaders: true });
+    const routes = (one: FastifyInstance) => void one.get("/", async () => "in");
+    const { admission } = await guarded(routes, { onSend }, { slots: 1, lineMs: 0 }, app);
+    admission.acquireNow();
+    const { statusCode, headers } = await app.inject("/");
+    expect([statusCode, headers["access-control-expose-headers"], headers.ratelimit]).toEqual([
+      503,
+      exposed,
+      '"minute";r=2;t=20',
+    ]);
+  });
+
   it("hold for the scope that they are registered in, and what is below it, and no other", async () => {
     const admission = createAdmission({ slots: 1, lineMs: 0 });
     admission.acquireNow();
