@@ -142,6 +142,31 @@ describe.each(Object.keys(FORMS))("admission before %s", (form) => {
     await expect.poll(() => connection.isClosed, SOON).toBe(true);
   });
 
+  const post = "POST /up HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n";
+
+  it.each([
+    ["in the middle of the head", post, 0],
+    ["in the middle of the body", `${post}\r\n12345`, 1],
+    ["behind the body", `${post}\r\n1234567890`, 1],
+    ["with what is no request behind it", `${post}\r\n1234567890\0\0 no request\r\n\r\n`, 1],
+  ])("gets its slots back from callers who go %s, and serves the next one", async (_where, text, admitted) => {
+    const { admission, working, connect } = await start();
+    for (let round = 0; round < 5; round++) {
+      const connection = await connect();
+      connection.write(text);
+      await expect.poll(() => admission.stats().admitted, SOON).toBe((round + 1) * admitted);
+      if (admitted === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      connection.socket.destroy();
+      await expect.poll(() => admission.stats(), SOON).toMatchObject(AT_REST);
+    }
+    const begun = working.length;
+    const next = await connect();
+    next.write(get("/next"));
+    await expect.poll(() => working.length, SOON).toBe(begun + 1);
+    working.at(-1)?.end();
+    expect(await next.answer()).toMatchObject({ status: 200, body: "in" });
+  });
+
   it("when it is closed with a full line answers who waits and who comes, and lets work under way end", async () => {
     const { admission, working, connect } = await start({ slots: 1, lineItems: 3, lineMs: 1e6, waitMs: 60_000 });
     const connections = [];
