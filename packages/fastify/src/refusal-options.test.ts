@@ -49,28 +49,6 @@ describe("the allow list", () => {
   );
 });
 
-describe("an onRefused that rejects", () => {
-  it.each([
-    ["is logged as an error, and the refusal stands", false, 429],
-    ["is logged in a dry run too", true, 200],
-  ])("%s", async (_title, dryRun, status) => {
-    const lines: { msg: string; err?: { message: string } }[] = [];
-    const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
-    const unhandled = vi.fn();
-    process.on("unhandledRejection", unhandled);
-    const onRefused = () => Promise.reject(new Error("boom")) as never;
-    const app = Fastify({ logger: { level: "error", stream } });
-    await limitedApp({ limiter: limiter(), onRefused, dryRun }, undefined, app);
-    for (let n = 0; n < 2; n++) await app.inject("/");
-    expect((await app.inject("/")).statusCode).toBe(status);
-    await expect
-      .poll(() => lines.map(({ msg, err }) => [msg, err?.message]), { interval: 1 })
-      .toEqual([["Option onRefused rejected.", "boom"]]);
-    process.off("unhandledRejection", unhandled);
-    expect(unhandled).not.toHaveBeenCalled();
-  });
-});
-
 describe("a dry run", () => {
   it("lets everybody in without fields, counts, and tells whom it would have refused", async () => {
     const shared = limiter();

@@ -82,7 +82,7 @@ export function resolveRouteRule(
     dryRun: counting.dryRun ?? false,
     bans: settings.bans,
     bodyOf: settings.bodyOf,
-    onRefused: settled(counting.onRefused),
+    onRefused: counting.onRefused,
     noteFault: firstFault(settings.warn),
     checks,
   });
@@ -102,15 +102,6 @@ function askOf({ policies, key, keys = {}, cost }: CountingOptions, limiter: Rat
     cost,
     option: "config.spillway.cost",
   });
-}
-
-/** One that answers late is not waited for; that it fails is logged, and must not end the process. */
-function settled(onRefused: CountingOptions["onRefused"]): CountingOptions["onRefused"] {
-  if (onRefused === undefined) return undefined;
-  return (request, decision) => {
-    const told: unknown = onRefused(request, decision);
-    if (told instanceof Promise) told.catch((error: unknown) => request.log.error(error, "Option onRefused rejected."));
-  };
 }
 
 function checkFixedCost(
