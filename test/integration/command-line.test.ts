@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startRedisCluster, startRedisServer } from "@spillway/testkit";
+import type { PolicyOptions } from "spillway";
 import { describe, expect, it } from "vitest";
 import { redisFixture } from "../support/redis-fixture.ts";
 
@@ -30,9 +31,9 @@ function spillway(...args: string[]): Promise<Ended> {
 
 const at = (...args: string[]): Promise<Ended> => spillway(...args, "--url", redis.server.url);
 
-async function policyFile(): Promise<string> {
+async function policyFile(policies: readonly PolicyOptions[] = POLICIES): Promise<string> {
   const file = join(tmpdir(), `spillway-policies-${process.pid}.json`);
-  await writeFile(file, JSON.stringify(POLICIES));
+  await writeFile(file, JSON.stringify(policies));
   return file;
 }
 
@@ -108,6 +109,38 @@ describe("spillway inspect", () => {
     const { code, err } = await at("reset", "busy");
     expect([code, err]).toEqual([1, expect.stringContaining("on lease")]);
     expect(await at("reset", "busy", "--policies", await policyFile())).toMatchObject({ code: 0, err: "" });
+  });
+
+  it("tells the same of windows, whose leased tokens are among the used, and reset keeps those", async () => {
+    const policies = (["fixed-window", "sliding-window-counter"] as const).map((algorithm) => ({
+      ...({ name: algorithm, limit: 100, period: "1h", algorithm } as const),
+    }));
+    const startUs = (Date.now() - 60_000) * 1000;
+    const values = [
+      [6, startUs, 9, 5, startUs],
+      [7, startUs, 3, 8, 5, startUs],
+    ];
+    for (const [i, [form, ...numbers]] of values.entries()) {
+      const bytes = Buffer.alloc(1 + 8 * numbers.length);
+      bytes[0] = form as number;
+      for (const [n, number] of numbers.entries()) bytes.writeDoubleLE(number, 1 + 8 * n);
+      const { name } = policies[i] as (typeof policies)[number];
+      await redis.client.set(`spillway:v1:{busy}:${name}:${name}`, bytes, "EX", 60);
+    }
+    const inspected = async (): Promise<unknown> => {
+      const { buckets } = JSON.parse((await at("inspect", "busy", "--json")).out);
+      return buckets.map(({ bucket }: { bucket: { used: number; onLease: number } }) => [bucket.used, bucket.onLease]);
+    };
+    expect(await inspected()).toEqual([
+      [9, 5],
+      [8, 5],
+    ]);
+    expect(await at("reset", "busy")).toMatchObject({ code: 1 });
+    expect(await at("reset", "busy", "--policies", await policyFile(policies))).toMatchObject({ code: 0, err: "" });
+    expect(await inspected()).toEqual([
+      [5, 5],
+      [5, 5],
+    ]);
   });
 });
 
