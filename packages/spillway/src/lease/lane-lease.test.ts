@@ -103,6 +103,19 @@ describe("a lane's leased tokens", () => {
     expect(spend([1], 30)).toBeUndefined();
   });
 
+  it("of a counter that had next to none are not wished for again before a drain time has passed", () => {
+    const counter: PolicyOptions = { ...WINDOW, algorithm: "sliding-window-counter" };
+    const { lease, ask, grant } = bench([counter]);
+    ask(10, 10);
+    grant(0, [3], { wish: 12 });
+    expect(wishAt(lease, 1)).toBeGreaterThan(0);
+    ask(10, 10);
+    grant(10, [2], { wish: 12 });
+    expect(wishAt(lease, 59)).toBe(0);
+    ask(10, 10);
+    expect(wishAt(lease, 60)).toBeGreaterThan(0);
+  });
+
   it("of a window go back unspent where they come too late, for they were shared out without; those of a bucket do not", () => {
     const window = bench([WINDOW]);
     window.grant(0, [5], { isLate: true });

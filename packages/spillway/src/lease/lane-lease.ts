@@ -32,7 +32,7 @@ export class LaneLease {
   readonly #demands: readonly Demand[];
   #foldedMs: number;
   #lastSpentMs: number;
-  /** No wish before this: somebody was refused a larger cost, and waits for what we would take. */
+  /** No wish before this: somebody was refused a larger cost and waits for what we would take, or there was nothing to be had. */
   #abstainUntilMs = Number.NEGATIVE_INFINITY;
   /** Ask again when a shelf falls to this; negative when there is nothing to be had by asking early. */
   #watermarks: number[];
@@ -199,6 +199,9 @@ export class LaneLease {
       const isUnspendable = isLate && reading.state.kind !== "token-bucket";
       const lifeMs = isUnspendable ? 0 : leaseLifeUs(reading.state, policy.shape, lifeUs, storeUs) / 1000;
       if (tokens > 0) (this.#shelves[i] as Shelf).add(id, tokens, lifeMs, sent);
+      // A counter that is asked for too much has a token every so often, and never tokens to lease: to wish costs more than it brings.
+      if (reading.state.kind === "sliding-window-counter" && 4 * tokens < wish)
+        this.abstain(sent.monotonicMs, this.#drainMs);
       const scarce = contended || tokens < wish;
       this.#watermarks[i] = scarce || tokens === 0 ? -1 : watermarkOf(weight, this.#drainMs, roundTripMs);
     }
