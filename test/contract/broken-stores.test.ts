@@ -57,6 +57,19 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
       }
     },
   }),
+  "forgets what is out on lease of a window when it resets": (sound) => ({
+    async reset(addresses) {
+      await sound.reset(addresses);
+      for (const { key, policy } of addresses) {
+        const reading = sound.takeNow({ buckets: [{ key, policy, report: undefined }], runs: [] }).buckets[0];
+        if (reading?.kind === "state" && reading.state.kind === "fixed-window") reading.state.used = 0;
+        if (reading?.kind === "state" && reading.state.kind === "sliding-window-counter") reading.state.current = 0;
+      }
+    },
+  }),
+  "leases no window": (sound) => ({
+    take: (call) => sound.take(withoutWishes(call)),
+  }),
   "loses what settlements return": (sound) => ({ take: (call) => sound.take(withReports(call, { returned: 0 })) }),
   "never settles": (sound) => ({ take: (call) => sound.take(withReports(call, { settled: 0 })) }),
   "forgives what a penalty takes beyond empty": (sound) => ({
@@ -126,6 +139,17 @@ function part({ runs }: Call, bucket: Call["buckets"][number], index: number): C
     charges: charges.filter((charge) => charge.bucket === index).map(({ cost }) => ({ bucket: 0, cost })),
   }));
   return { buckets: [bucket], runs: own };
+}
+
+/** A call that wishes for nothing of windows. */
+function withoutWishes(call: Call): Call {
+  return {
+    ...call,
+    buckets: call.buckets.map(({ report, ...address }) => ({
+      ...address,
+      report: report && address.policy.algorithm !== "token-bucket" ? { ...report, wish: 0 } : report,
+    })),
+  };
 }
 
 function withReports(call: Call, changed: { readonly settled?: number; readonly returned?: number }): Call {
