@@ -23,7 +23,15 @@ const MARKS: readonly (readonly [workload: string, Omit<SimulationOptions, "work
   ["uniform 2r", { ...EIGHT, replicas: 32 }, { used: 0.995 }],
   ["uniform 2r", THOUSAND, { used: 0.99 }],
   ["one hot", THOUSAND, { used: 0.99 }],
+  ["uniform 2r", { ...EIGHT, algorithm: "fixed-window" }, { used: 0.995, callsPerDecision: 0.1 }],
+  ["uniform 2r", { ...EIGHT, replicas: 4, algorithm: "fixed-window" }, { used: 0.995, callsPerDecision: 0.05 }],
+  ["one hot", { ...EIGHT, algorithm: "fixed-window" }, { used: 0.995, callsPerDecision: 0.03 }],
+  ["bursts 0.2 s", { ...EIGHT, algorithm: "fixed-window" }, { used: 0.99, callsPerDecision: 0.1 }],
+  ["uniform 0.8r", { ...EIGHT, algorithm: "sliding-window-counter" }, { used: 0.995, callsPerDecision: 0.45 }],
+  ["uniform 2r", { ...EIGHT, algorithm: "sliding-window-counter" }, { used: 0.99 }],
 ];
+
+const KIND = { algorithm: "token bucket" };
 
 const workloadOf = (name: string): Workload => WORKLOADS.find((workload) => workload.name === name) as Workload;
 
@@ -33,8 +41,8 @@ function play(workload: string, options: Omit<SimulationOptions, "workload">): P
 }
 
 describe("real limiters with leases, on a virtual clock: nothing over, little wasted, few calls", () => {
-  it.each(MARKS.map(([workload, options, marks]) => ({ workload, options, marks, replicas: options.replicas })))(
-    "$workload, $replicas processes",
+  it.each(MARKS.map(([workload, options, marks]) => ({ workload, options, marks, ...KIND, ...options })))(
+    "$workload, $replicas processes, $algorithm",
     async ({ workload, options, marks }) => {
       const result = await play(workload, { ...options, lease: LEASE, seed: SEED });
       expect(result.over).toBe(0);
