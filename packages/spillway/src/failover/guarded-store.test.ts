@@ -314,6 +314,24 @@ describe("a guard whose process was kept from running", () => {
     expect(world.guard.isOverdue).toBe(false);
   });
 
+  it("probes a node that refuses at once no more often than one that is silent", async () => {
+    const sent: number[] = [];
+    for (const isSilent of [true, false]) {
+      const world = new World();
+      await world.open();
+      for (let ms = 0; ms < 5000; ms += 5) {
+        const { length } = world.asked;
+        await world.pass(5);
+        if (world.asked.length > length && !isSilent) await world.fail(UNAVAILABLE);
+      }
+      sent.push(world.asked.length - 1);
+    }
+    for (const probes of sent) {
+      expect(probes).toBeGreaterThan(15);
+      expect(probes).toBeLessThan(28);
+    }
+  });
+
   it("is never overdue while it runs", async () => {
     const world = new World();
     await world.open();

@@ -214,9 +214,10 @@ export class NodeGuard {
     this.#roundTripMs = Math.max(ms, this.#roundTripMs + (ms - this.#roundTripMs) / 50);
   }
 
-  #on(event: BreakerEvent): void {
+  /** @param atMs when it counts as having happened; now if left out. */
+  #on(event: BreakerEvent, atMs: number = this.#clock.monotonicMs()): void {
     const before = this.#breaker;
-    const after = nextBreaker(before, event, this.#clock.monotonicMs(), Math.random());
+    const after = nextBreaker(before, event, atMs, Math.random());
     this.#breaker = after;
     if (after.kind === "open" && (before.kind === "closed" || before.openedMs !== after.openedMs))
       this.#awaySinceMs = this.#failedSentMs;
@@ -257,7 +258,8 @@ export class NodeGuard {
       if (event.kind === "probe-failed") this.#failedSentMs = Math.max(this.#failedSentMs, sentMs);
       // Whoever answered for a node that has lost its keys is another one.
       if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
-      else this.#on(event);
+      // One that fails at once, perhaps with its connection, is followed no sooner than one that is not answered.
+      else this.#on(event, event.kind === "probe-failed" ? sentMs + this.#deadlineMs : undefined);
       if (event.kind === "probe-failed") this.#listener.onStillAway();
     };
     const limit = this.#clock.startTimer(
