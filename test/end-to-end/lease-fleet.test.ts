@@ -25,7 +25,7 @@ describe("four processes that share one limit by leases", () => {
   });
 
   it.each(["one hot", "moving hot spot"] as const)(
-    "do so where Redis is stopped each second and the load is a %s",
+    "do so where Redis is stopped each second, of a load: %s",
     async (workload) => {
       await expectHeld({ workload, seconds: 4, seed: SEED, faults: [STOPPED_REDIS] }, UNDER_FAULTS);
     },
