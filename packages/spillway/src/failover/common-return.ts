@@ -4,6 +4,9 @@ import { longestProbePauseMs } from "./circuit-breaker.ts";
 /** How often the time that a hold takes is added to the time that the store was away: a quarter of what was added before remains. */
 const ROUNDS = 8;
 
+/** For that answer, and for timers that are late. */
+const ANSWER_MS = 50;
+
 /** A part of the store that answers again. */
 interface Return {
   /** Since when it had not answered. */
@@ -90,11 +93,11 @@ export class CommonReturn {
 
 /**
  * The longest that another process takes to notice, also one whose probe was lost. A probe that left just before the store was back
- * fails within a deadline, the next one that is lost a pause and a deadline later, and after one more pause it is answered within
- * a deadline. Pauses are the longer, the longer the store was away, and grow meanwhile.
+ * fails within a deadline, the next one that is lost a pause and a deadline later, and after one more pause it is answered. Pauses are the longer, the longer the store was away, and grow meanwhile.
  */
 export function holdMs(awayMs: number, deadlineMs: number): number {
   let ms = 0;
-  for (let i = 0; i < ROUNDS; i++) ms = 2 * longestProbePauseMs(awayMs + ms) + 3 * deadlineMs;
+  for (let i = 0; i < ROUNDS; i++)
+    ms = 2 * (longestProbePauseMs(awayMs + ms) + deadlineMs) + Math.min(deadlineMs, ANSWER_MS);
   return Math.ceil(ms);
 }

@@ -11,6 +11,9 @@ import {
   nextBreaker,
 } from "./circuit-breaker.ts";
 
+/** How much longer than after a silent one the pause is at most after a probe that is refused. */
+const REFUSED_PAUSE_MS = 50;
+
 /**
  * A call and what becomes of it. Exactly one of `onReply`, `onMiss` and `onFault` comes; after a miss, `onLate` may. An
  * `onReply` that throws, since the reply is none, is followed by `onFault`.
@@ -258,8 +261,7 @@ export class NodeGuard {
       if (event.kind === "probe-failed") this.#failedSentMs = Math.max(this.#failedSentMs, sentMs);
       // Whoever answered for a node that has lost its keys is another one.
       if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
-      // One that fails at once, perhaps with its connection, is followed no sooner than one that is not answered.
-      else this.#on(event, event.kind === "probe-failed" ? sentMs + this.#deadlineMs : undefined);
+      else this.#on(event, event.kind === "probe-failed" ? this.#failedMs(sentMs) : undefined);
       if (event.kind === "probe-failed") this.#listener.onStillAway();
     };
     const limit = this.#clock.startTimer(
@@ -273,6 +275,11 @@ export class NodeGuard {
       () => end({ kind: "probe-answered" }),
       (cause: unknown) => end({ kind: "probe-failed", reason: asStoreError(cause).message }),
     );
+  }
+
+  /** One that is refused at once, perhaps with its connection, counts as failed a little later, as if it had been waited for. */
+  #failedMs(sentMs: number): number {
+    return Math.min(sentMs + this.#deadlineMs, this.#clock.monotonicMs() + REFUSED_PAUSE_MS);
   }
 
   /** A store that knows no node at present, since it has lost them all, has not moved anything. */
