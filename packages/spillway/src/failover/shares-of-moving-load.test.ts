@@ -24,6 +24,17 @@ describe("a process whose load comes and goes", () => {
     }
   });
 
+  it("says once that it has given its share up, and what it had is free from then on", async () => {
+    const fleet = new ShareFleet(ledger());
+    const [a, b] = [fleet.start(1000), fleet.start(1000)];
+    await fleet.pass(5000);
+    const { beats } = a;
+    [a.perSecond, b.perSecond] = [0, 0];
+    await fleet.pass(5000);
+    expect(a.beats - beats).toBe(1);
+    expect(rounded(fleet)).toEqual([0.05, 0.05]);
+  });
+
   it("keeps its share through the pauses of work that comes in bursts, once it knows them", async () => {
     const fleet = new ShareFleet(ledger());
     const process = fleet.start(1000);
