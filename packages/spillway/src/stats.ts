@@ -41,6 +41,8 @@ export interface LeaseStats {
   /** Grown too old to spend; they are given back too when a call still reaches the store in time. */
   readonly expired: number;
   readonly prefetches: number;
+  /** Callers of keys in use enough to be leased who waited for the store, since what was held on lease did not cover them. */
+  readonly waits: number;
   /**
    * Policies that keep their keys from leases, so that the store is asked each time: logs, token buckets whose burst fills in a
    * time too short for a lease, and windows that are too short or have too few tokens.

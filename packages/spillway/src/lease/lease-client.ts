@@ -51,12 +51,13 @@ interface Outbox {
  * next one, in order; keys that need the store in one turn of the event loop travel together. Nobody waits past the deadline.
  */
 export class LeaseClient {
-  readonly counts: ShelfCounts & { prefetches: number } = {
+  readonly counts: ShelfCounts & { prefetches: number; waits: number } = {
     leased: 0,
     spent: 0,
     returned: 0,
     expired: 0,
     prefetches: 0,
+    waits: 0,
   };
   readonly #options: LeaseClientOptions;
   readonly #outboxes = new Map<NodeGuard, Outbox>();
@@ -81,6 +82,7 @@ export class LeaseClient {
     const nowMs = clock.monotonicMs();
     const caller = new Caller(lane, costs, nowMs, counters, resolve);
     this.#noteDemand(lane, costs, nowMs);
+    if (lane.lease !== undefined) this.counts.waits++;
     lane.append(caller);
     this.#arrivals.push(caller);
     this.#post(lane);

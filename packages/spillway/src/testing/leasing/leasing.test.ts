@@ -95,6 +95,7 @@ describe("calls for a key that leases", () => {
     const setup = await holding();
     // A store that takes 2 ms.
     const { store } = setup;
+    const { waits } = setup.limiter.stats().leases;
     store.holds = true;
     const decisions: Decision[] = [];
     for (let n = 0; n < 300; n++) {
@@ -106,7 +107,21 @@ describe("calls for a key that leases", () => {
       await settled();
     }
     expect(setup.limiter.stats().leases.prefetches).toBeGreaterThan(2);
+    expect(setup.limiter.stats().leases.waits).toBe(waits);
     expect(decisions.length).toBeGreaterThan(290);
+  });
+
+  it("count callers of a key in use whom nothing on lease covered", async () => {
+    const setup = leasing();
+    await setup.limiter.consume("key");
+    expect(setup.limiter.stats().leases.waits).toBe(0);
+    setup.store.holds = true;
+    const three = [1, 2, 3].map(() => setup.limiter.consume("key"));
+    await settled();
+    expect(setup.limiter.stats().leases.waits).toBe(3);
+    setup.store.holds = false;
+    for (const call of setup.store.held.splice(0)) call.answer();
+    await Promise.all(three);
   });
 
   it("wish for what callers ask for in one drain time", async () => {
