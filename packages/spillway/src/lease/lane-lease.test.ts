@@ -126,6 +126,19 @@ describe("a lane's leased tokens", () => {
     expect(tokens.spend([1], 1)).toBeDefined();
   });
 
+  it.each([
+    ["before", [false, true]],
+    ["after", [true, false]],
+  ])("of a window that come too late leave those of the same lease as they are, which came %s them", (_, order) => {
+    const { lease, counts, grant, spend } = bench([WINDOW]);
+    for (const isLate of order) grant(0, [isLate ? 3 : 5], { isLate });
+    expect(lease.held(0)).toBe(5);
+    expect(spend([6], 1)).toBeUndefined();
+    expect(spend([5], 74)).toBeDefined();
+    expect(lease.report(at(74), false, false)[0]?.settlements).toEqual([{ id: 7, settled: 8, returned: 3 }]);
+    expect(counts).toEqual({ leased: 8, spent: 5, returned: 3, expired: 3 });
+  });
+
   it("tell what is held here and what the store last had", () => {
     const { grant, spend } = bench();
     grant(0, [5]);
@@ -225,6 +238,15 @@ describe("a wish", () => {
     spend([1], 30);
     expect(lease.isLow).toBe(true);
     expect(wishAt(lease, 30)).toBeGreaterThan(0);
+  });
+
+  it("is made again after ten seconds, though somebody waits until a window or a block of a day ends", () => {
+    const { lease, ask } = bench();
+    lease.abstain(0, 86_400_000);
+    ask(1, 100);
+    expect(wishAt(lease, 9999)).toBe(0);
+    ask(1, 100);
+    expect(wishAt(lease, 10_000)).toBeGreaterThan(0);
   });
 
   it("is made though somebody was refused what can never fit", () => {

@@ -10,6 +10,9 @@ import { decayed } from "../stores/take.ts";
 import { escrowLifeMs, feedsWish, settleAfterMs, watermarkOf, wishOf } from "./lease-budget.ts";
 import { type Instant, Shelf, type ShelfCounts } from "./shelf.ts";
 
+/** Nobody goes without leases for longer for the sake of one caller: windows and blocks tell waits of days, and may end early. */
+const LONGEST_ABSTENTION_MS = 10_000;
+
 /** Demand for one bucket in this process. */
 interface Demand {
   /** Asked for since the last report. */
@@ -150,7 +153,7 @@ export class LaneLease {
   /** Somebody was refused a cost above 1 and told to come back after `waitMs`; nobody waits for a cost that can never fit. */
   abstain(nowMs: number, waitMs: number): void {
     if (waitMs === Number.POSITIVE_INFINITY) return;
-    this.#abstainUntilMs = Math.max(this.#abstainUntilMs, nowMs + waitMs);
+    this.#abstainUntilMs = Math.max(this.#abstainUntilMs, nowMs + Math.min(waitMs, LONGEST_ABSTENTION_MS));
   }
 
   /**

@@ -125,15 +125,23 @@ export class Shelf {
     this.#counts.spent += cost;
   }
 
-  /** Takes a grant. Tokens that join a lease share its death in the store, which a grant only ever puts off. */
+  /**
+   * Takes a grant. Tokens that join a lease share its end in the store, which a grant never brings nearer; those without a life
+   * go back with the next report, and leave the others as they are.
+   */
   add(id: number, tokens: number, lifeMs: number, sent: Instant): void {
     this.#counts.leased += tokens;
-    this.#held += tokens;
     let parcel = this.#parcels.at(-1);
     if (parcel?.id !== id) {
       parcel = { id, left: 0, spent: 0, stale: 0, ...UNDATED };
       this.#parcels.push(parcel);
     }
+    if (lifeMs <= 0) {
+      parcel.stale += tokens;
+      this.#counts.expired += tokens;
+      return;
+    }
+    this.#held += tokens;
     parcel.left += tokens;
     parcel.overMonotonicMs = sent.monotonicMs + spendLifeMs(lifeMs);
     parcel.overWallMs = sent.wallMs + spendLifeMs(lifeMs);
