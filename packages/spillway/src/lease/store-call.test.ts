@@ -170,6 +170,14 @@ describe("a call", () => {
     expect(outcomes(setup)).toEqual([true, true]);
   });
 
+  it("to a store in doubt wishes for nothing either where it is made to fetch tokens early", () => {
+    const setup = holding();
+    setup.spend(90);
+    setup.lane.errand = "prefetch";
+    const { call } = new StoreCall([setup.lane], setup.now(), true);
+    expect(call.buckets[0]?.report).toMatchObject({ wish: 0, settlements: [{ settled: 90, returned: 0 }] });
+  });
+
   it("says nothing of leases while there is nothing to say", () => {
     const setup = bench();
     setup.ask(1);

@@ -154,8 +154,10 @@ function partOf(
   lane.posted = false;
   lane.errand = undefined;
   lane.inFlight = true;
+  // Of a store in doubt nothing is wished for: if the call is executed late or its reply is lost, tokens are leased for nobody.
+  const wishes = runs.length > 0 || (errand === "prefetch" && mostRuns > 0);
   // Callers are here because what is held does not serve them: it goes back, so that the store can.
-  const reports = lease?.report(sent, runs.length > 0 || errand === "prefetch", runs.length > 0 || errand === "settle");
+  const reports = lease?.report(sent, wishes, runs.length > 0 || errand === "settle");
   return { lane, firstBucket, places, firstRun, runs, reports: reports?.some(saysSomething) ? reports : undefined };
 }
 
