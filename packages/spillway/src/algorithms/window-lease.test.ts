@@ -46,6 +46,7 @@ describe.each([["fixed-window", FIXED] as const, ["sliding-window-counter", COUN
     const state = open(shape);
     algorithm.charge(state, shape, 37);
     expect(grant(state, 5)).toEqual({ id: 0, tokens: 0 });
+    expect(grant(open(shape), -1)).toEqual({ id: 0, tokens: 0 });
     const ending = open(shape);
     const lastUs = START_US + PERIOD_US - LIFE_US / 4;
     algorithm.advance(ending, shape, lastUs + 1);

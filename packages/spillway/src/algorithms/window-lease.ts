@@ -34,7 +34,7 @@ export function leasedOfWindow(state: BucketState): number {
 }
 
 /**
- * How long tokens that are leased at `nowUs` may live: those of a window end with it. Holder and store work it out alike.
+ * How long tokens that are leased at `nowUs` may live: those of a window end with it. The holder works it out from the reply.
  * @param lifeUs what the holder asked for.
  */
 export function leaseLifeUs(state: BucketState, shape: BucketShape, lifeUs: number, nowUs: number): number {
@@ -73,7 +73,7 @@ export function grantWindowLease(
   const algorithm = algorithmOf(shape);
   const isEnding = LIFE_PARTS * (state.startUs + shape.periodUs - nowUs) < lifeUs;
   const tokens = isEnding ? 0 : Math.min(wish, Math.floor(algorithm.remaining(state, shape) / LEASE_PARTS));
-  if (tokens === 0) return { id: 0, tokens };
+  if (tokens <= 0) return { id: 0, tokens: 0 };
   algorithm.charge(state, shape, tokens);
   state.lease ??= { tokens: 0, id: nowUs };
   state.lease.tokens += tokens;
