@@ -24,7 +24,7 @@ export function drainMs(policy: Policy, maxDrainMs: number): number | undefined 
   return halfFullMs < SHORTEST_DRAIN_MS ? undefined : Math.min(halfFullMs, maxDrainMs);
 }
 
-/** How long leased tokens count in the store before they come back by themselves. */
+/** How long leased tokens count in the store: those of a bucket then come back by themselves, those of a window never do. */
 export function escrowLifeMs(drain: number): number {
   return 2 * drain;
 }
