@@ -96,6 +96,10 @@ export class DegradedLanes implements ShareUser {
     return allowed + refused;
   }
 
+  get hasCallersWaiting(): boolean {
+    return this.#options.guards.isAsked;
+  }
+
   /** How many keys have a share that was asked for. */
   get keys(): number {
     return this.#buckets.keys;

@@ -129,6 +129,11 @@ export class NodeGuard {
     return !admitsCall(this.#breaker) || this.#flights > 0;
   }
 
+  /** Whether callers wait for it, who are not decided for yet. */
+  get isAsked(): boolean {
+    return this.#flights > 0;
+  }
+
   /** Whether a call was missed and nothing was answered since. */
   get isInDoubt(): boolean {
     return this.#breaker.kind === "closed" && this.#breaker.misses > 0;

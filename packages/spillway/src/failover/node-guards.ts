@@ -77,6 +77,12 @@ export class NodeGuards {
     return true;
   }
 
+  /** Whether callers wait for any part of the store, who are not decided for yet. */
+  get isAsked(): boolean {
+    for (const guard of this.#guards.values()) if (guard.isAsked) return true;
+    return false;
+  }
+
   guardOf(group: number): NodeGuard {
     const node = nodeOf(this.#store, group);
     return this.#guards.get(node) ?? this.#newGuard(node);

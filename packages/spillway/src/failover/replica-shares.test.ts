@@ -276,6 +276,7 @@ describe("a store", () => {
     const shares = new ReplicaShares(storeOf(allotShares), clock);
     shares.join({
       decided: () => clock.monotonicMs(),
+      hasCallersWaiting: false,
       phase: () => "ready",
       awaySinceMs: () => undefined,
       replicas: 2,
@@ -305,6 +306,7 @@ describe("a store", () => {
     let decided = 0;
     const users = [1, 3].map((replicas) => ({
       decided: () => decided,
+      hasCallersWaiting: false,
       phase: () => "ready" as const,
       awaySinceMs: () => undefined,
       replicas,
@@ -333,7 +335,13 @@ describe("a store", () => {
       }),
       clock,
     );
-    shares.join({ decided: () => clock.monotonicMs(), phase: () => phase, awaySinceMs: () => undefined, replicas: 1 });
+    shares.join({
+      decided: () => clock.monotonicMs(),
+      hasCallersWaiting: false,
+      phase: () => phase,
+      awaySinceMs: () => undefined,
+      replicas: 1,
+    });
     for (let i = 0; i < 10; i++) {
       clock.advance(500);
       shares.noteAtWork();

@@ -32,6 +32,8 @@ const MOST_DEMAND = 1e12;
 export interface ShareUser {
   /** Decisions made since the start, however. */
   decided(): number;
+  /** Whether some wait for the store, who are not decided for yet. */
+  readonly hasCallersWaiting: boolean;
   /** How many processes there are at least. */
   readonly replicas: number;
   phase(): Phase;
@@ -180,6 +182,11 @@ export class ReplicaShares {
     return decisions;
   }
 
+  get #hasCallersWaiting(): boolean {
+    for (const user of this.#users) if (user.hasCallersWaiting) return true;
+    return false;
+  }
+
   #phase(): Phase {
     let phase: Phase = "ready";
     for (const user of this.#users) {
@@ -303,7 +310,9 @@ export class ReplicaShares {
     if (meter.quietInMs > 0) {
       if (nowMs >= this.#nextBeatMs) this.#beat(meter, nowMs);
       else this.#startTimer(meter.nextLookMs);
-    } else if (this.#farewells === 0 || !this.#isAnswered || !this.#hasHeardAll) this.#letGo(meter);
+      // The store may be about to be found away: that is not the end of the work.
+    } else if (this.#hasCallersWaiting) this.#startTimer(LOOK_PAUSE_MS);
+    else if (this.#farewells === 0 || !this.#isAnswered || !this.#hasHeardAll) this.#letGo(meter);
   };
 
   /** The store can be spoken to again, by one limiter at least: what was put off until then is due. */

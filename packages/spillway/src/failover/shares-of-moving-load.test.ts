@@ -48,6 +48,19 @@ describe("a process whose load comes and goes", () => {
     expect(inUse(process)).toBeGreaterThan(0.9);
   });
 
+  it("keeps its share while callers wait for a store that does not answer", async () => {
+    const fleet = new ShareFleet(ledger());
+    const [a] = [fleet.start(1000), fleet.start(1000)];
+    await fleet.pass(5000);
+    const { beats } = a;
+    [a.perSecond, a.hasCallersWaiting] = [0, true];
+    await fleet.pass(900);
+    expect([inUse(a) > 0.45, a.beats - beats]).toEqual([true, 0]);
+    a.hasCallersWaiting = false;
+    await fleet.pass(300);
+    expect([rounded(fleet)[0], a.beats - beats]).toEqual([0.05, 1]);
+  });
+
   it("says that its work is over when the store is back, if it was away when the work ended", async () => {
     for (const state of ["away", "returning"] as const) {
       const fleet = new ShareFleet(ledger());

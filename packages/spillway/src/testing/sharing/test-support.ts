@@ -33,6 +33,7 @@ export class ShareProcess implements ShareUser {
   /** Decisions a second that are asked of it. */
   perSecond = 0;
   sleeps = false;
+  hasCallersWaiting = false;
   /** What its limiter says of the store. */
   state: Phase = "ready";
   beats = 0;
