@@ -11,6 +11,8 @@ const SHORTEST_LOOK_MS = 50;
 /** Where work begins again so soon after it was over, it comes in bursts: its pauses are given more time then, up to this many times. */
 const SOON_MS = 600;
 const MOST_PATIENCE = 8;
+/** Counts that are within so many standard deviations of each other differ by chance. */
+const DEVIATIONS = 3;
 
 /** How much is asked of a process, from counts that are read now and then. Time is an argument. */
 export class DemandMeter {
@@ -100,6 +102,13 @@ export class DemandMeter {
   /** How long after the last reading the work counts as over, if nothing comes; 0 when it does by now. */
   get quietInMs(): number {
     return Math.max(0, this.#quietMs - (this.#nowMs - this.#busyMs));
+  }
+
+  /** Whether the late demand differs from another by so few decisions that they come by chance. */
+  isLikely(perSecond: number): boolean {
+    const seconds = ALERT_MS / 1000;
+    const moreOrLess = Math.abs(this.#latePerSecond - perSecond) * seconds;
+    return moreOrLess <= DEVIATIONS * Math.sqrt((this.#latePerSecond + perSecond) * seconds);
   }
 
   /** How long after the last reading there is reason for another one. */

@@ -116,7 +116,11 @@ export class ReplicaShares {
     const isReady = this.#phase() === "ready";
     if (!this.#users.delete(user)) return;
     this.#meter?.shift(-user.decided());
-    if (this.#users.size > 0) return;
+    if (this.#users.size > 0) {
+      // Those who are left may have waited for it to be ready.
+      this.noteReady();
+      return;
+    }
     this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#beats === 0 || !isReady) return;
@@ -224,11 +228,13 @@ export class ReplicaShares {
   }
 
   /** Whether the demand of now is due another share than the one that was last told. */
-  #hasMoved({ latePerSecond }: DemandMeter): boolean {
+  #hasMoved(meter: DemandMeter): boolean {
     const told = this.#sent?.beat.demand ?? 0;
+    // Where there was none, any is news.
+    if (told > 0 && meter.isLikely(told / DEMAND_SECONDS)) return false;
     const others = Math.max(0, this.#allDemand - told);
     const due = (demand: number): number => (demand === 0 ? 0 : (WHOLE * demand) / (others + demand));
-    return Math.abs(due(wholeDemand(latePerSecond)) - due(told)) > MOVED;
+    return Math.abs(due(wholeDemand(meter.latePerSecond)) - due(told)) > MOVED;
   }
 
   #beat(meter: DemandMeter, nowMs: number): void {

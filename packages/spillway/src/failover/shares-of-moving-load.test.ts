@@ -10,6 +10,22 @@ const inUse = ({ shares, clock }: ShareFleet["processes"][number]): number => sh
 const rounded = (fleet: ShareFleet): number[] => fleet.processes.map((process) => Number(inUse(process).toFixed(3)));
 
 describe("a process whose load comes and goes", () => {
+  it("says what it has put off when the limiter that was away is closed", async () => {
+    const fleet = new ShareFleet(ledger());
+    const [a, b] = [fleet.start(500), fleet.start(500)];
+    const other = { decided: () => 0, hasCallersWaiting: false, phase: () => "away" as const, replicas: 1 };
+    const closed = { ...other, awaySinceMs: () => undefined };
+    a.shares.join(closed);
+    await fleet.pass(5000);
+    a.perSecond = 0;
+    await fleet.pass(5000);
+    expect(inUse(b)).toBeLessThan(0.6);
+    await a.shares.leave(closed);
+    await fleet.pass(1000);
+    expect(inUse(b)).toBeGreaterThan(0.6);
+  });
+
+
   it("gives way within a fraction of a second where it has nothing to do any more", async () => {
     const fleet = new ShareFleet(ledger());
     const [a, b] = [fleet.start(1000), fleet.start(1000)];
@@ -22,6 +38,19 @@ describe("a process whose load comes and goes", () => {
       expect(rounded(fleet)).toEqual(a.perSecond > 0 ? [0.95, 0.05] : [0.05, 0.95]);
       await fleet.pass(1200, 10);
     }
+  });
+
+  it("speaks no more often than else where few requests come at random", async () => {
+    const fleet = new ShareFleet(ledger());
+    const processes = [fleet.start(0), fleet.start(0)];
+    let random = 1;
+    await fleet.pass(60_000, 50, () => {
+      for (const process of processes) {
+        random = (random * 48_271) % 2_147_483_647;
+        process.perSecond = random < 0.2 * 2_147_483_647 ? 20 : 0;
+      }
+    });
+    for (const { beats } of processes) expect(beats).toBeLessThan(70);
   });
 
   it("says once that it has given its share up, and what it had is free from then on", async () => {
