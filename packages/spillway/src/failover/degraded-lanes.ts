@@ -243,8 +243,8 @@ export class DegradedLanes implements ShareUser {
     const { clock } = this.#options;
     const unnoticedMs = (): number => (awayUntilMs === undefined ? 0 : clock.monotonicMs() - awayUntilMs);
     for (const bucket of this.#buckets.values()) {
-      const { key, policy } = bucket;
-      if (this.#buckets.find(key, policy.name) === bucket && isMeant(key)) this.#tell(bucket, unnoticedMs());
+      const { key } = bucket;
+      if (this.#buckets.has(bucket) && isMeant(key)) this.#tell(bucket, unnoticedMs());
       yield;
     }
     for (const key of this.#letGo.debtors()) {
@@ -276,11 +276,16 @@ export class DegradedLanes implements ShareUser {
     await Promise.all([this.#repayments.sendNow(), left]);
   }
 
-  /** Whether or not the store is known to be back: there is no other time to tell it, and buckets that only this limiter needs go. */
+  /**
+   * Whether or not the store is known to be back: there is no other time to tell it, and buckets that only this limiter needs go.
+   * Those that others of this process need they tell themselves, once it is back for them.
+   */
   #tellAtEnd(): void {
     const { guards } = this.#options;
     const unnoticedMs = (key: string): number => guards.guardOf(guards.groupOf(key)).unnoticedMs;
-    for (const bucket of this.#buckets.values()) this.#tell(bucket, unnoticedMs(bucket.key));
+    const isLeft = (key: string): boolean => !this.#shares.isReady && this.#shares.awaySinceMs(key) !== undefined;
+    for (const bucket of this.#buckets.values())
+      if (!isLeft(bucket.key)) this.#tell(bucket, unnoticedMs(bucket.key));
   }
 
   #isHeld(key: string): boolean {

@@ -82,6 +82,26 @@ describe("what went in without the store", () => {
     expect(told.filter(({ key }) => key === "key")).toMatchObject([{ tokens: -100 }]);
   });
 
+  it("is not lost when one of several limiters is closed while the store is away", async () => {
+    const one = distantLimiter();
+    const other = limiterBeside(one);
+    const told: Adjustment[] = [];
+    one.store.adjust = async (adjustments) => {
+      if (one.store.holds) throw new Error("away");
+      told.push(...adjustments);
+      return { nowUs: 0, buckets: [] };
+    };
+    await loseStore(one);
+    await loseStore(other);
+    expect(admitted(other)).toBe(100);
+    await one.limiter.close();
+    const sent = await probe(other);
+    one.store.holds = false;
+    sent.answer();
+    await settled();
+    expect(told.filter(({ key }) => key === "key")).toMatchObject([{ tokens: -100 }]);
+  });
+
   it("does not keep a limiter from closing while the store is still away", async () => {
     const all = distantLimiter();
     all.store.adjust = () => new Promise(() => {});

@@ -34,6 +34,13 @@ export class ShareBuckets {
     return bucket;
   }
 
+  /** Whether it is still here. To ask does not make its key one that was used lately. */
+  has(bucket: BackstopBucket): boolean {
+    let there = this.#byKey.peek(bucket.key);
+    while (there !== undefined && there !== bucket) there = there.next;
+    return there !== undefined;
+  }
+
   /** In the place of another one of its key and policy. */
   add(bucket: BackstopBucket): void {
     this.delete(bucket.key, bucket.policy.name);
