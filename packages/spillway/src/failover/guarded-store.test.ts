@@ -332,6 +332,18 @@ describe("a guard whose process was kept from running", () => {
     }
   });
 
+  it("is overdue after its machine was suspended, in which one of the clocks stood still", async () => {
+    const world = new World();
+    await world.open();
+    world.clock.stepWall(60_000);
+    expect([world.guard.isOverdue, world.guard.unnoticedMs >= 60_000]).toEqual([true, true]);
+    await world.probe();
+    await world.fail(UNAVAILABLE);
+    expect([world.guard.isOverdue, world.guard.unnoticedMs < 1000]).toEqual([false, true]);
+    world.clock.stepWall(-3_600_000);
+    expect([world.guard.isOverdue, world.guard.unnoticedMs < 1000]).toEqual([false, true]);
+  });
+
   it("is never overdue while it runs", async () => {
     const world = new World();
     await world.open();

@@ -52,10 +52,11 @@ export class NodeGuard {
   #breaker: BreakerState;
   #flights = 0;
   #roundTripMs = 0;
-  /** When the last call or probe was sent that showed the store to be away. */
+  /** When the last call or probe was sent that showed the store to be away, by both clocks. */
   #failedSentMs = 0;
+  #failedSentWallMs = 0;
   #awaySinceMs = 0;
-  /** When the last call was sent that was answered in time, by both clocks: one stands still while a machine is suspended. */
+  /** When the last call was sent that was answered in time. One clock stands still while a machine is suspended. */
   #answeredSentMs = Number.NEGATIVE_INFINITY;
   #answeredSentWallMs = Number.NEGATIVE_INFINITY;
   #probeAddress: BucketAddress | undefined;
@@ -90,7 +91,7 @@ export class NodeGuard {
 
   /** For how long the node may have been back by now, unnoticed: since the last call or probe was sent that failed. */
   get unnoticedMs(): number {
-    return this.#clock.monotonicMs() - this.#failedSentMs;
+    return Math.max(this.#clock.monotonicMs() - this.#failedSentMs, this.#clock.wallMs() - this.#failedSentWallMs);
   }
 
   /**
@@ -109,6 +110,12 @@ export class NodeGuard {
     if (this.#breaker.kind !== "open") return false;
     const openMs = this.#clock.monotonicMs() - this.#breaker.openedMs;
     return this.unnoticedMs > longestUnnoticedMs(openMs, this.#deadlineMs);
+  }
+
+  #noteFailed(sentMs: number, sentWallMs: number): void {
+    if (sentMs < this.#failedSentMs) return;
+    this.#failedSentMs = sentMs;
+    this.#failedSentWallMs = sentWallMs;
   }
 
   #noteAnswered(sentMs: number, sentWallMs: number): void {
@@ -168,7 +175,7 @@ export class NodeGuard {
     const miss = (): void => {
       if (settled) return;
       missed = true;
-      this.#failedSentMs = Math.max(this.#failedSentMs, sentMs);
+      this.#noteFailed(sentMs, sentWallMs);
       landed();
       this.#listener.onMiss();
       this.#on({ kind: "missed" });
@@ -198,7 +205,7 @@ export class NodeGuard {
       if (missed) return;
       timer.cancel();
       landed();
-      this.#failedSentMs = Math.max(this.#failedSentMs, sentMs);
+      this.#noteFailed(sentMs, sentWallMs);
       const fatal = error.code === "ERR_SPILLWAY_STORE_UNAVAILABLE";
       this.#on({ kind: "failed", fatal, reason: error.message });
       guarded.onFault(error);
@@ -258,12 +265,13 @@ export class NodeGuard {
     }
     let over = false;
     const sentMs = this.#clock.monotonicMs();
+    const sentWallMs = this.#clock.wallMs();
     const end = (event: BreakerEvent): void => {
       if (over || this.#closed) return;
       over = true;
       this.#isProbing = false;
       limit.cancel();
-      if (event.kind === "probe-failed") this.#failedSentMs = Math.max(this.#failedSentMs, sentMs);
+      if (event.kind === "probe-failed") this.#noteFailed(sentMs, sentWallMs);
       // Whoever answered for a node that has lost its keys is another one.
       if (event.kind === "probe-answered" && this.#isElsewhere(address)) this.#listener.onMoved();
       else this.#on(event, event.kind === "probe-failed" ? this.#failedMs(sentMs) : undefined);
