@@ -29,6 +29,7 @@ export class CommonReturn {
   readonly #deadlineMs: number;
   readonly #onEnd: (node: string) => void;
   readonly #returns = new Map<string, Return>();
+  #isClosed = false;
 
   /** @param onEnd called when the time is over that this process holds itself to its share. */
   constructor(clock: Clock, deadlineMs: number, onEnd: (node: string) => void) {
@@ -42,6 +43,7 @@ export class CommonReturn {
    * @param awayMs for how long it can have been away, for whichever process: since it last answered this one.
    */
   begin(node: string, awaySinceMs: number, awayMs: number): void {
+    if (this.#isClosed) return;
     const nowMs = this.#clock.monotonicMs();
     // One that was away for long, was back and is back once more: some may have missed that.
     const untilMs = Math.max(this.#returns.get(node)?.untilMs ?? nowMs, nowMs + holdMs(awayMs, this.#deadlineMs));
@@ -87,13 +89,15 @@ export class CommonReturn {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const node of [...this.#returns.keys()]) this.cancel(node);
   }
 }
 
 /**
- * The longest that another process takes to notice, also one whose probe was lost. A probe that left just before the store was back
- * fails within a deadline, the next one that is lost a pause and a deadline later, and after one more pause it is answered. Pauses are the longer, the longer the store was away, and grow meanwhile.
+ * The longest that another process takes to notice, also one whose probe was lost. A probe that left just before the store was
+ * back fails within a deadline, the next one that is lost a pause and a deadline later, and after one more pause it is answered.
+ * Pauses are the longer, the longer the store was away, and grow meanwhile.
  */
 export function holdMs(awayMs: number, deadlineMs: number): number {
   let ms = 0;
