@@ -308,6 +308,7 @@ export class DegradedLanes implements ShareUser {
 
   /** Everybody is back: what was kept to hold the lanes of a node to their share is not needed any more. */
   #end(node: string): void {
+    this.#options.guards.countOn(node);
     this.#rounds.start(`end of ${node}`, this.#letGoOf(node));
     this.#shares.noteReady();
   }

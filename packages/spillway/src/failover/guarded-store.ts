@@ -63,6 +63,8 @@ export class NodeGuard {
   /** The next probe, or the end of one that is under way. */
   #probeTimer: Timer | undefined;
   #isProbing = false;
+  /** Whether all count on a store that has answered a probe, though nothing else was asked of it here. */
+  #isCountedOn = false;
   #closed = false;
 
   constructor(store: Store, node: string, clock: Clock, deadlineMs: number, listener: GuardListener) {
@@ -131,7 +133,7 @@ export class NodeGuard {
 
   /** Whether decisions are to be made without the store. */
   get isOpen(): boolean {
-    if (this.#breaker.kind === "closed") return false;
+    if (this.#breaker.kind === "closed" || this.#isCountedOn) return false;
     // What was sent before it opened must have landed first: else its outcome would be taken for that of the trial.
     return !admitsCall(this.#breaker) || this.#flights > 0;
   }
@@ -149,7 +151,16 @@ export class NodeGuard {
   /** How many more flights may start now. */
   get freeFlights(): number {
     if (this.#closed || this.isOpen) return 0;
-    return this.#breaker.kind === "closed" ? MOST_MISSES - this.#breaker.misses - this.#flights : 1;
+    if (this.#breaker.kind === "closed") return MOST_MISSES - this.#breaker.misses - this.#flights;
+    return admitsCall(this.#breaker) && this.#flights === 0 ? 1 : 0;
+  }
+
+  /**
+   * Every process must have found by now that the store answers. Shares are not to be used beside it any more: from now on callers
+   * wait for the trial, as long as they would for any other call.
+   */
+  countOn(): void {
+    this.#isCountedOn = this.#breaker.kind === "half-open";
   }
 
   /** Sends calls as one flight. Only when `freeFlights` is above 0. `oldestMs` is when their oldest caller arrived. */
@@ -234,6 +245,7 @@ export class NodeGuard {
     const before = this.#breaker;
     const after = nextBreaker(before, event, atMs, Math.random());
     this.#breaker = after;
+    if (after.kind !== "half-open") this.#isCountedOn = false;
     if (after.kind === "open" && (before.kind === "closed" || before.openedMs !== after.openedMs))
       this.#awaySinceMs = this.#failedSentMs;
     if (after.kind === "open" && after !== before) this.#scheduleProbe(after.nextProbeMs);

@@ -88,6 +88,11 @@ export class NodeGuards {
     return this.#guards.get(node) ?? this.#newGuard(node);
   }
 
+  /** A node that answers is back for everybody. */
+  countOn(node: string): void {
+    this.#guards.get(node)?.countOn();
+  }
+
   /** A bucket could not be read: its callers are decided for, and the store is not to blame. */
   noteFault(error: SpillwayError): void {
     this.counts.faults++;

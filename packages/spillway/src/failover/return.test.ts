@@ -139,6 +139,35 @@ describe("when the store is back, a process", () => {
     expect((await drain(all, "key"))[0]).toBeGreaterThan(60);
   });
 
+  it("lets callers wait for the store where the first one comes after that time, and uses its share no more", async () => {
+    const all = await lost();
+    await answerProbe(all);
+    await passTime(all, HOLD_MS + 60_000);
+    const { length } = all.store.calls;
+    const callers = [all.limiter.consume("key")];
+    await settled();
+    for (let i = 0; i < 5; i++) callers.push(all.limiter.consume("key"), all.limiter.consume(`other:${i}`));
+    await settled();
+    expect(all.store.calls.length).toBe(length + 1);
+    all.store.holds = false;
+    all.store.held.at(-1)?.answer();
+    expect(new Set((await Promise.all(callers)).map(({ source }) => source))).toEqual(new Set(["store"]));
+    expect(all.changes).toEqual(["away", "back"]);
+  });
+
+  it("decides by its share where that first one is not answered either", async () => {
+    const all = await lost();
+    await answerProbe(all);
+    await passTime(all, HOLD_MS + 60_000);
+    const callers = [all.limiter.consume("key")];
+    await settled();
+    callers.push(all.limiter.consume("key"), all.limiter.consume("other"));
+    await passTime(all, DEADLINE_MS);
+    for (const caller of callers) expect(await caller).toMatchObject({ source: "backstop", allowed: true });
+    expect(all.limiter.consumeNow("key")).toMatchObject({ source: "backstop" });
+    expect(all.changes).toEqual(["away"]);
+  });
+
   it("holds no policy back that is open or closed without the store", async () => {
     for (const onStoreFailure of ["open", "closed"] as const) {
       const all = distantLimiter({ replicas: REPLICAS, onStoreFailure });
