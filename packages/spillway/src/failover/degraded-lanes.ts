@@ -316,7 +316,7 @@ export class DegradedLanes implements ShareUser {
   *#letGoOf(node: string): Generator<undefined, undefined> {
     const { guards } = this.#options;
     yield* this.#tellEach((key) => guards.nodeOf(key) === node && !this.#isHeld(key));
-    if (guards.isWhole && !this.#returns.isUnderWay && this.#shares.isReady) this.#letGo.forgetTimes();
+    if (!this.#returns.isUnderWay && this.#shares.isReady) this.#letGo.forgetTimes();
   }
 
   #backstopOf(lane: Lane, awaySinceMs: number, nowMs: number): LaneBackstop {

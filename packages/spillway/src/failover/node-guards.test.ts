@@ -155,7 +155,11 @@ describe("a node that comes back", () => {
     world.answers["a:1"] = refuse;
     await world.ask("a", 60);
     expect(world.returns).toEqual([["gone", "a:1", false]]);
-    expect([world.guards.isWhole, world.guards.nodeOf("abc"), world.guards.nodeOf("b")]).toEqual([false, "a:1", "b:2"]);
+    expect([world.guards.isAnswering, world.guards.nodeOf("abc"), world.guards.nodeOf("b")]).toEqual([
+      false,
+      "a:1",
+      "b:2",
+    ]);
     delete world.answers["a:1"];
     await world.pass(200);
     const [, answering] = world.returns as [unknown, [string, string, Absence]];
@@ -164,9 +168,9 @@ describe("a node that comes back", () => {
     expect([awaySinceMs, silentMs]).toEqual([40, Number.POSITIVE_INFINITY]);
     expect(unnoticedMs).toBeGreaterThan(0);
     expect(unnoticedMs).toBeLessThanOrEqual(2 * 62.5);
-    expect(world.guards.isWhole).toBe(false);
+    expect(world.guards.isAnswering).toBe(true);
     await world.ask("a");
-    expect([world.guards.isWhole, world.returns.length]).toEqual([true, 2]);
+    expect([world.guards.isAnswering, world.returns.length]).toEqual([true, 2]);
   });
 
   it("is told of again when its trial fails", async () => {

@@ -65,12 +65,6 @@ export class NodeGuards {
     return nodeOf(this.#store, this.groupOf(key));
   }
 
-  /** Whether no part of the store is left alone. */
-  get isWhole(): boolean {
-    for (const guard of this.#guards.values()) if (guard.state.kind !== "closed") return false;
-    return true;
-  }
-
   /** Whether each part of the store has answered when it was last asked, though perhaps only a probe. */
   get isAnswering(): boolean {
     for (const guard of this.#guards.values()) if (guard.state.kind === "open") return false;

@@ -13,6 +13,7 @@ import {
   settled,
 } from "../testing/test-support.ts";
 import { holdMs } from "./common-return.ts";
+import { processBucketsOf } from "./process-buckets.ts";
 
 /** One of four processes; the policy is 10 a second with a burst of 100, so its share is 2.5 a second and 25 at a time. */
 const REPLICAS = 4;
@@ -178,6 +179,17 @@ describe("when the store is back, a process", () => {
       const decision = await all.limiter.consume("key", { cost: 100 });
       expect(decision).toMatchObject({ allowed: true, source: "store" });
     }
+  });
+
+  it("forgets what was let go of once all are back, also where it is asked for nothing since", async () => {
+    const all = distantLimiter({ replicas: REPLICAS, maxKeys: 16 });
+    const { letGo } = processBucketsOf(all.store, all.clock, 16);
+    await loseStore(all);
+    for (let i = 0; i < 100; i++) all.limiter.consumeNow(`key:${i}`);
+    expect(letGo.isEmpty).toBe(false);
+    await answerProbe(all);
+    await passTime(all, HOLD_MS);
+    expect(letGo.isEmpty).toBe(true);
   });
 
   it("leaves no timer behind when it is closed meanwhile", async () => {
