@@ -196,11 +196,14 @@ export class DegradedLanes implements ShareUser {
 
   /** The store has decided for a lane: it is told what went in there without it. */
   onAnswered(lane: Lane): void {
-    if (this.#buckets.keys > 0)
+    if (this.#buckets.keys > 0) {
+      // Where the round through all may not have come to it yet, it is told here what it would be told there.
+      const unnoticedMs = this.#rounds.has(ALL) ? this.#options.clock.monotonicMs() - this.#awayUntilMs : 0;
       for (const [i, { name }] of lane.set.policies.entries()) {
         const bucket = this.#buckets.find(lane.keyOf(i), name);
-        if (bucket !== undefined) this.#tell(bucket, 0);
+        if (bucket !== undefined) this.#tell(bucket, unnoticedMs);
       }
+    }
     if (lane.backstop !== undefined && !this.isHeld(lane)) lane.backstop = undefined;
   }
 

@@ -332,6 +332,21 @@ describe("a guard whose process was kept from running", () => {
     }
   });
 
+  it("is overdue when a call has been on trial for longer than it can be", async () => {
+    const world = new World();
+    await world.open();
+    await world.probe();
+    await world.answer();
+    world.clock.advance(1000);
+    expect([world.guard.state.kind, world.guard.isOverdue]).toEqual(["half-open", false]);
+    world.send();
+    expect(world.guard.isOverdue).toBe(false);
+    world.clock.advance(2 * DEADLINE_MS + 1);
+    expect([world.guard.state.kind, world.guard.isOverdue]).toEqual(["half-open", true]);
+    await turn();
+    expect([world.guard.state.kind, world.guard.isOverdue]).toEqual(["open", false]);
+  });
+
   it("is overdue after its machine was suspended, in which one of the clocks stood still", async () => {
     const world = new World();
     await world.open();

@@ -109,8 +109,11 @@ export class NodeGuard {
    * back for longer than they hold back.
    */
   get isOverdue(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    // Beside a call on trial shares are used no longer than it may take.
+    if (this.#breaker.kind === "half-open") return nowMs - (this.#breaker.trialMs ?? nowMs) > 2 * this.#deadlineMs;
     if (this.#breaker.kind !== "open") return false;
-    const openMs = this.#clock.monotonicMs() - this.#breaker.openedMs;
+    const openMs = nowMs - this.#breaker.openedMs;
     return this.unnoticedMs > longestUnnoticedMs(openMs, this.#deadlineMs);
   }
 

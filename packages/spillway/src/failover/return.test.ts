@@ -10,6 +10,7 @@ import {
   distantLimiter,
   loseStore,
   passTime,
+  probe,
   settled,
 } from "../testing/test-support.ts";
 import { holdMs } from "./common-return.ts";
@@ -26,8 +27,8 @@ interface World extends DistantSetup {
 }
 
 /** The store is away, and `key` has had all of this process's share. */
-async function lost(): Promise<World> {
-  const all = distantLimiter({ replicas: REPLICAS });
+async function lost(maxKeys = 1000): Promise<World> {
+  const all = distantLimiter({ replicas: REPLICAS, maxKeys });
   const told: Adjustment[] = [];
   const { adjust } = all.store;
   all.store.adjust = (adjustments) => {
@@ -97,6 +98,24 @@ describe("when the store is back, a process", () => {
     await passTime(all, HOLD_MS);
     await drain(all, "a");
     expect(all.told.filter(({ key }) => key === "a" || key === "b").length).toBe(3);
+  });
+
+  it("tells it as much of a key that is asked for before it has come to it among very many", async () => {
+    const all = await lost(10_000);
+    const openedMs = all.clock.monotonicMs();
+    while (all.limiter.consumeNow("key")?.allowed === true);
+    await passTime(all, 12_000);
+    for (let i = 0; i < 5000; i++) all.limiter.consumeNow(`other:${i}`);
+    const sent = await probe(all);
+    all.store.holds = false;
+    sent.answer();
+    for (let i = 0; i < 10; i++) await undefined;
+    expect((await all.limiter.consume("key")).source).toBe("store");
+    await settled();
+    // Refill has paid since the store's bucket was full, for ten seconds at least, but for the time since the last probe that failed.
+    const paid = (2.5 * (all.clock.monotonicMs() - openedMs - 10_000)) / 1000;
+    const [report] = all.told.filter(({ key }) => key === "key");
+    expect(report?.tokens).toBeLessThanOrEqual(-(25 - paid + 1));
   });
 
   it("owes nothing of what the store itself admitted while it held back", async () => {
