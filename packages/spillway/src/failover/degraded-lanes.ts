@@ -287,8 +287,7 @@ export class DegradedLanes implements ShareUser {
     const { guards } = this.#options;
     const unnoticedMs = (key: string): number => guards.guardOf(guards.groupOf(key)).unnoticedMs;
     const isLeft = (key: string): boolean => !this.#shares.isReady && this.#shares.awaySinceMs(key) !== undefined;
-    for (const bucket of this.#buckets.values())
-      if (!isLeft(bucket.key)) this.#tell(bucket, unnoticedMs(bucket.key));
+    for (const bucket of this.#buckets.values()) if (!isLeft(bucket.key)) this.#tell(bucket, unnoticedMs(bucket.key));
   }
 
   #isHeld(key: string): boolean {

@@ -57,7 +57,12 @@ describe("the demand", () => {
   it("moves by chance where there are few requests, and not where there are many more or many fewer", () => {
     const likely = (of: number, than: number): boolean => readAt(of, 10).meter.isLikely(than);
     expect([likely(1, 4), likely(4, 1), likely(10, 20), likely(1000, 1080)]).toEqual([true, true, true, true]);
-    expect([likely(100, 1), likely(1, 100), likely(1000, 600), likely(600, 1000)]).toEqual([false, false, false, false]);
+    expect([likely(100, 1), likely(1, 100), likely(1000, 600), likely(600, 1000)]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
   });
 
   it("is not read twice at one time", () => {

@@ -25,7 +25,6 @@ describe("a process whose load comes and goes", () => {
     expect(inUse(b)).toBeGreaterThan(0.6);
   });
 
-
   it("gives way within a fraction of a second where it has nothing to do any more", async () => {
     const fleet = new ShareFleet(ledger());
     const [a, b] = [fleet.start(1000), fleet.start(1000)];
