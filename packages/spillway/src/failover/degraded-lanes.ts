@@ -67,7 +67,7 @@ export class DegradedLanes implements ShareUser {
     this.replicas = replicas;
     this.#process = processBucketsOf(store, clock, maxKeys);
     this.#backstop = new Backstop((awaySinceMs) => this.#shares.inUse(awaySinceMs), onStoreFailure);
-    this.#repayments = new Repayments(store, clock, 2 * deadlineMs, 2 * maxKeys);
+    this.#repayments = new Repayments(store, clock, 2 * deadlineMs, 2 * maxKeys, (key) => this.#canTell(key));
     this.#returns = new CommonReturn(clock, deadlineMs, (node) => this.#end(node));
     this.#blocked = new BlockedKeys(maxKeys);
     this.#rounds = new Rounds(clock);
@@ -232,13 +232,19 @@ export class DegradedLanes implements ShareUser {
 
   /** Tells the store all that it can be told, beginning now. */
   tellAll(unnoticedMs = 0): void {
-    const { clock, guards } = this.#options;
-    const awayUntilMs = clock.monotonicMs() - unnoticedMs;
+    const awayUntilMs = this.#options.clock.monotonicMs() - unnoticedMs;
     // Of those whom an earlier round has not come to, too little must not be told.
     this.#awayUntilMs = this.#rounds.has(ALL) ? Math.min(this.#awayUntilMs, awayUntilMs) : awayUntilMs;
-    const canTell = (key: string): boolean => guards.guardOf(guards.groupOf(key)).state.kind !== "open";
-    this.#rounds.start(ALL, this.#tellEach(canTell, this.#awayUntilMs));
+    this.#rounds.start(
+      ALL,
+      this.#tellEach((key) => this.#canTell(key), this.#awayUntilMs),
+    );
     this.#repayments.send();
+  }
+
+  #canTell(key: string): boolean {
+    const { guards } = this.#options;
+    return guards.guardOf(guards.groupOf(key)).state.kind !== "open";
   }
 
   /** Step by step; what is there when it begins. */

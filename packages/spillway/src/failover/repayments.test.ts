@@ -13,6 +13,7 @@ const REPLY: PeekReply = { nowUs: 1, buckets: [] };
 function setup(groupOf: (key: string) => number = () => 0) {
   const calls: (readonly Adjustment[])[] = [];
   let fails: boolean | "silence" = false;
+  const leftAlone = new Set<string>();
   const clock = manualClock();
   let under = 0;
   /** A turn of the event loop passes until a reply. */
@@ -32,7 +33,8 @@ function setup(groupOf: (key: string) => number = () => 0) {
     },
   });
   return {
-    repayments: new Repayments(store, clock, ANSWER_WITHIN_MS, MOST_REPORTS),
+    repayments: new Repayments(store, clock, ANSWER_WITHIN_MS, MOST_REPORTS, (key) => !leftAlone.has(key)),
+    leftAlone,
     calls,
     clock,
     pending: () => under,
@@ -123,6 +125,34 @@ describe("what went in without the store", () => {
     await turns();
     for (let i = 0; i < 5; i++) await pass(250);
     expect(calls.length).toBe(5);
+  });
+
+  it("waits while the part of the store that it is for is left alone, and keeps nothing else waiting", async () => {
+    const { repayments, calls, fail, pass, leftAlone } = setup((key) => Number(key.slice(-1)) % 2);
+    fail("silence");
+    for (let i = 0; i < 640; i++) repayments.add({ key: `key${2 * i}`, policy: POLICY }, 1);
+    await turns();
+    fail(false);
+    for (let i = 0; i < 640; i++) leftAlone.add(`key${2 * i}`);
+    repayments.add({ key: "key1", policy: POLICY }, 7);
+    for (let i = 0; i < 20; i++) await pass(ANSWER_WITHIN_MS);
+    expect(calls.map(([report]) => report?.key)).toEqual(["key0", "key1"]);
+    leftAlone.clear();
+    repayments.send();
+    await turns();
+    expect(calls.slice(2).flat().length).toBe(640);
+    await repayments.sendNow();
+    expect(calls.slice(2).flat().length).toBe(640);
+  });
+
+  it("is told when there is no other time, though the store is left alone", async () => {
+    const { repayments, calls, leftAlone } = setup();
+    leftAlone.add("key");
+    repayments.add({ key: "key", policy: POLICY }, 7);
+    await turns();
+    expect(calls).toEqual([]);
+    await repayments.sendNow();
+    expect(calls.flat()).toMatchObject([{ key: "key", tokens: -7 }]);
   });
 
   it("is not told again when it has arrived, and no timer is left", async () => {

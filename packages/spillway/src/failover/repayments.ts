@@ -21,6 +21,7 @@ export class Repayments {
   readonly #clock: Clock;
   readonly #answerWithinMs: number;
   readonly #most: number;
+  readonly #canTell: (key: string) => boolean;
   readonly #due: Adjustment[] = [];
   /** Told, perhaps in vain. */
   readonly #lost: Adjustment[] = [];
@@ -32,12 +33,14 @@ export class Repayments {
   /**
    * @param answerWithinMs what is not answered by then may be lost. Shorter than others hold back.
    * @param most how many reports are kept while the store cannot be told.
+   * @param canTell whether the part of the store that a key lives on is not left alone: if it is, calls make it no better.
    */
-  constructor(store: Store, clock: Clock, answerWithinMs: number, most: number) {
+  constructor(store: Store, clock: Clock, answerWithinMs: number, most: number, canTell: (key: string) => boolean) {
     this.#store = store;
     this.#clock = clock;
     this.#answerWithinMs = answerWithinMs;
     this.#most = most;
+    this.#canTell = canTell;
   }
 
   /** Tokens, above 0, that went in for a bucket without the store. */
@@ -59,7 +62,7 @@ export class Repayments {
     this.#repeats = MOST_REPEATS;
     this.#repeatTimer?.cancel();
     this.#takeBack();
-    await this.#sendAll(this.#due.splice(0));
+    await this.#sendAll(this.#due.splice(0), () => true);
   }
 
   #schedule(): void {
@@ -73,7 +76,7 @@ export class Repayments {
 
   async #sendSome(): Promise<void> {
     this.#sending++;
-    const sent = this.#sendAll(this.#due.splice(0, MOST_AT_ONCE));
+    const sent = this.#sendAll(this.#due.splice(0, MOST_AT_ONCE), this.#canTell);
     this.#schedule();
     const haveArrived = await sent;
     this.#sending--;
@@ -93,12 +96,13 @@ export class Repayments {
   }
 
   /** One call after another. Whether all have arrived. */
-  async #sendAll(due: readonly Adjustment[]): Promise<boolean> {
+  async #sendAll(due: readonly Adjustment[], canTell: (key: string) => boolean): Promise<boolean> {
     let haveArrived = true;
     for (const group of byGroup(due, this.#store)) {
       for (let i = 0; i < group.length; i += REPORTS_PER_CALL) {
         const reports = group.slice(i, i + REPORTS_PER_CALL);
-        if (await this.#arrives(reports)) continue;
+        // They are of one group, so of one part of the store.
+        if (canTell((reports[0] as Adjustment).key) && (await this.#arrives(reports))) continue;
         this.#lost.push(...reports);
         haveArrived = false;
       }
