@@ -78,6 +78,9 @@ export class LeaseWorld {
   spent = 0;
   calls = 0;
   #storeOffsetUs = START_US;
+  #isStoreClockBack = false;
+  /** Of leases of windows. */
+  readonly #windowLeaseIds = new Set<number>();
   readonly #messages: Message[] = [];
   readonly #claims = new Set<Claim>();
   /** Tokens above the burst that a doubled delivery may cost, in meter units. */
@@ -98,6 +101,7 @@ export class LeaseWorld {
       onWrite: (address, state) => {
         this.#checkWritten(address, state);
         this.#noteWindow(address, state);
+        if ("lease" in state && state.lease !== undefined) this.#windowLeaseIds.add(state.lease.id);
       },
       onOperation: (operation, store) => {
         this.tell?.(describeOperation(operation, this.storeUs - this.nowUs));
@@ -112,6 +116,8 @@ export class LeaseWorld {
 
   setStoreClockBack(us: number): void {
     this.#storeOffsetUs -= us;
+    this.#isStoreClockBack = true;
+    this.#avoidKnownId();
     for (const meter of this.meters) if ("stretch" in meter) (meter as WindowGauge).stretch(us);
   }
 
@@ -256,6 +262,7 @@ export class LeaseWorld {
       }
       if (atUs > untilUs) break;
       this.nowUs = Math.max(this.nowUs, atUs);
+      this.#avoidKnownId();
       if (clock !== undefined) clock.runDueTimer();
       else if (next !== undefined) {
         this.#messages.splice(this.#messages.indexOf(next), 1);
@@ -263,8 +270,14 @@ export class LeaseWorld {
       }
       await this.settleDown();
     }
-    this.nowUs = untilUs;
+    this.nowUs = Math.max(this.nowUs, untilUs);
+    this.#avoidKnownId();
     await this.settleDown();
+  }
+
+  /** Decision 0014 excepts leases that begin in one microsecond of a clock which was set back between. */
+  #avoidKnownId(): void {
+    while (this.#isStoreClockBack && this.#windowLeaseIds.has(this.storeUs)) this.nowUs++;
   }
 
   /** Promises settle, turns of event loops end. */

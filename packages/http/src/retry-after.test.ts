@@ -206,7 +206,7 @@ describe("readRetryAfterFields", () => {
       ),
       { numRuns: 3400 },
     );
-    // The values are near enough to real ones that many are read.
-    expect(read).toBeGreaterThan(1000);
+    // The values are near enough to real ones that many are read: about 1,000, by chance.
+    expect(read).toBeGreaterThan(500);
   });
 });

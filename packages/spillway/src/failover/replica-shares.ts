@@ -9,7 +9,7 @@ import { type HeldShares, leastInUse, shareInUse } from "./share-mix.ts";
 const LIFE_MS = 30_000;
 /** A process speaks so often while it makes decisions: often at first and when something has moved. */
 const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 2000;
+const LONGEST_PAUSE_MS = 1000;
 /** While there is work it looks so often how much. */
 const LOOK_PAUSE_MS = 100;
 /** At first and at last for one that others hold a share of still; there can be few, as much as is worth that. */
