@@ -12,7 +12,10 @@ export interface NodeHealth {
 }
 
 export interface HealthView {
-  /** Whether any part of the store is left alone. */
+  /**
+   * Whether any part of the store is left alone. One that has answered a probe is not any more, once every process must have noticed:
+   * a process that nobody asks is as ready as others, though its first caller has yet to find out (`"trying"`).
+   */
   readonly degraded: boolean;
   readonly nodes: readonly NodeHealth[];
   /** What an operator should look at, in words. */

@@ -166,6 +166,11 @@ export class NodeGuard {
     this.#isCountedOn = this.#breaker.kind === "half-open";
   }
 
+  /** Whether callers wait for it though it has only answered a probe yet. */
+  get isCountedOn(): boolean {
+    return this.#isCountedOn;
+  }
+
   /** Sends calls as one flight. Only when `freeFlights` is above 0. `oldestMs` is when their oldest caller arrived. */
   send(calls: readonly GuardedCall[], oldestMs: number): void {
     if (this.#breaker.kind === "half-open") this.#on({ kind: "trial-started" });

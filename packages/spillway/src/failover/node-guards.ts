@@ -103,7 +103,8 @@ export class NodeGuards {
           `Round trips to ${this.#nameOf(node)} take up to ${roundTripMs.toFixed(1)} ms: the deadline of ${this.#deadlineMs} ` +
           "ms should be at least twice that, or calls that only take long count as missed.",
       );
-    return { degraded: nodes.some(({ state }) => state !== "ready"), nodes, warnings };
+    const isLeftAlone = ({ state: { kind }, isCountedOn }: NodeGuard): boolean => kind !== "closed" && !isCountedOn;
+    return { degraded: asked.some(([, guard]) => isLeftAlone(guard)), nodes, warnings };
   }
 
   close(): void {

@@ -162,7 +162,10 @@ describe("when the store is back, a process", () => {
   it("lets callers wait for the store where the first one comes after that time, and uses its share no more", async () => {
     const all = await lost();
     await answerProbe(all);
+    expect(all.limiter.stats().health.degraded).toBe(true);
     await passTime(all, HOLD_MS + 60_000);
+    const { degraded, nodes } = all.limiter.stats().health;
+    expect([degraded, nodes[0]?.state]).toEqual([false, "trying"]);
     const { length } = all.store.calls;
     const callers = [all.limiter.consume("key")];
     await settled();
