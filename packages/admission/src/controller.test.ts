@@ -207,6 +207,24 @@ describe("the order", () => {
       running?.release();
       clock.settle();
       waiter.release();
+      clock.advance(1000);
+    }
+  });
+
+  it("goes on with who came last where a line that slots have emptied is filled again sooner than the next slot would free", () => {
+    for (const emptyMs of [1, 1000]) {
+      const { clock, crowd, enter, teach, stats } = underTest({ slots: 1, lineMs: 1000, lineItems: 1, waitMs: 1000 });
+      teach(20);
+      const [running] = crowd(1);
+      enter();
+      enter();
+      clock.advance(150);
+      running?.release();
+      clock.settle();
+      expect(stats().newestFirst).toBe(false);
+      clock.advance(emptyMs);
+      enter();
+      expect(stats().newestFirst).toBe(emptyMs === 1);
     }
   });
 

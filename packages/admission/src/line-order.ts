@@ -13,15 +13,24 @@ const LEAST_OVERLOADED_LINE_MS = 20;
 /** Decides between first and last by how long the line has been standing, and whether it held. It is told what time it is. */
 export class LineOrder {
   #standingSinceMs: number | undefined;
+  #emptySinceMs: number | undefined;
   #hasHeld = true;
 
-  /** Tells whether anybody is in the line, at each change of that. */
-  note(isEmpty: boolean, nowMs: number): void {
-    if (isEmpty) this.#standingSinceMs = undefined;
-    else if (this.#standingSinceMs === undefined) {
-      this.#standingSinceMs = nowMs;
-      this.#hasHeld = true;
+  /**
+   * Tells whether anybody is in the line, at each change of that.
+   * @param slotMs the time between two slots that free. Where many free together, they empty a line that those who come fill again at
+   *   once: one that is empty for a shorter time has not been.
+   */
+  note(isEmpty: boolean, nowMs: number, slotMs: number): void {
+    if (isEmpty) {
+      this.#emptySinceMs ??= nowMs;
+      return;
     }
+    const emptyMs = nowMs - (this.#emptySinceMs ?? nowMs);
+    this.#emptySinceMs = undefined;
+    if (this.#standingSinceMs !== undefined && (emptyMs === 0 || emptyMs < slotMs)) return;
+    this.#standingSinceMs = nowMs;
+    this.#hasHeld = true;
   }
 
   /** Tells that somebody found no place, or had to leave it. */
@@ -36,7 +45,7 @@ export class LineOrder {
    */
   newestFirst(order: Order, nowMs: number, workMs: number, endlessMs: number): boolean {
     if (order !== "adaptive") return order === "lifo";
-    if (this.#standingSinceMs === undefined) return false;
+    if (this.#standingSinceMs === undefined || this.#emptySinceMs !== undefined) return false;
     const intervalMs = Math.max(LEAST_INTERVAL_MS, INTERVAL_WORKS * workMs);
     if (nowMs - this.#standingSinceMs < intervalMs) return false;
     return !this.#hasHeld || endlessMs > intervalMs;

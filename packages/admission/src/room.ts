@@ -29,7 +29,7 @@ export class Room {
 
   /** Tells that the line has changed. */
   note(nowMs: number): void {
-    this.#order.note(this.#line.items === 0, nowMs);
+    this.#order.note(this.#line.items === 0, nowMs, this.slotMs);
   }
 
   /** Tells that somebody found no place in the line, or had to leave it. */
