@@ -24,18 +24,21 @@ interface Flooded {
   readonly keys: number;
 }
 
-it("C10 b: very many keys while Redis is away cost bounded memory, no timer each, as much a call in the end as at first, and let nobody in early", {
-  timeout: 180_000,
-}, async () => {
+/** A server, and a program with a limiter over it that does what it is told. */
+async function startAbsentKeys(withinMs: number) {
   const server = await startRedisServer();
-  const program = startProgram("absent-keys.mjs", {
-    env: { REDIS_PORT: String(server.port) },
-    withinMs: 170_000,
-  });
+  const program = startProgram("absent-keys.mjs", { env: { REDIS_PORT: String(server.port) }, withinMs });
   const tell = async <T>(operation: string, rest: object = {}): Promise<T> => {
     program.send({ operation, ...rest });
     return ((await program.next()) as { readonly answer: T }).answer;
   };
+  return { server, program, tell };
+}
+
+it("C10 b: very many keys while Redis is away cost bounded memory, no timer each, as much a call in the end as at first, and let nobody in early", {
+  timeout: 180_000,
+}, async () => {
+  const { server, program, tell } = await startAbsentKeys(170_000);
   try {
     expect(await program.next()).toBe("ready");
     await server.kill();
@@ -87,12 +90,7 @@ it.runIf(IS_SOAK)(
     timeout: 500_000,
   },
   async () => {
-    const server = await startRedisServer();
-    const program = startProgram("absent-keys.mjs", { env: { REDIS_PORT: String(server.port) }, withinMs: 490_000 });
-    const tell = async <T>(operation: string, rest: object = {}): Promise<T> => {
-      program.send({ operation, ...rest });
-      return ((await program.next()) as { readonly answer: T }).answer;
-    };
+    const { server, program, tell } = await startAbsentKeys(490_000);
     try {
       expect(await program.next()).toBe("ready");
       await server.kill();

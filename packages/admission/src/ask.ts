@@ -1,5 +1,5 @@
+import { dropRejection } from "spillway/kit";
 import { invalidArgument, invalidCost } from "./option-error.ts";
-import { dropRejection } from "./thenable.ts";
 
 /** What a request asks for. */
 export interface AcquireOptions {

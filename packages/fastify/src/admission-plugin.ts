@@ -4,8 +4,8 @@ import fp from "fastify-plugin";
 import { type AdmissionRule, admissionRules, type SpillwayAdmissionOptions } from "./admission-rule.ts";
 import { type Guard, isPreflight } from "./guard.ts";
 import { keepLast, withGuard } from "./hook-order.ts";
+import { logRejection } from "./log-rejection.ts";
 import { ShedLog } from "./shed-log.ts";
-import { logRejection } from "./thenable.ts";
 import { thrownError } from "./thrown-error.ts";
 
 /**
@@ -44,6 +44,10 @@ function attach(route: RouteOptions, admission: Admission, guard: Guard): void {
   guards.set(admission, guard);
 }
 
+function optionThrew(thrown: string): string {
+  return `An option of spillwayAdmission threw what is no error: ${thrown}.`;
+}
+
 /** Makes the hook of a route. A refusal is answered in the same turn; an admitted request goes on in the next one. */
 function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
   const { admission, askOf, skipsPreflights } = rule;
@@ -56,7 +60,7 @@ function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
     try {
       asked = askOf(request, reply);
     } catch (error) {
-      done(thrownError(error));
+      done(thrownError(error, optionThrew));
       return;
     }
     enterWithReply(admission, asked, request.raw, reply.raw, (answer) => {
@@ -70,7 +74,7 @@ function createAdmissionGuard(rule: AdmissionRule, log: ShedLog): Guard {
       try {
         refuse(rule, answer, request, reply, log);
       } catch (error) {
-        done(thrownError(error));
+        done(thrownError(error, optionThrew));
       }
     });
   };

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import type { FastifyRequest } from "fastify";
+import { dropRejection } from "spillway/kit";
 import { invalidOption } from "./option-error.ts";
-import { dropRejection } from "./thenable.ts";
 
 /** Who is never limited: addresses and subnets, or a synchronous function of the request. */
 export type AllowList = readonly string[] | ((request: FastifyRequest) => boolean);

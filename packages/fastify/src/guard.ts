@@ -1,9 +1,10 @@
 import { type QuotaStatus, writeLegacyFields, writeRetryAfter } from "@spillway/http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AskPart, ConsumeOptions, Decision, RefusedDecision } from "spillway";
+import { logRejection } from "./log-rejection.ts";
 import { noteTold, toldStatuses } from "./request-notes.ts";
 import type { RouteRule } from "./route-rule.ts";
-import { logRejection } from "./thenable.ts";
+import { thrownError } from "./thrown-error.ts";
 
 /** Goes on with the request, or to the error handler. */
 export type Done = (error?: Error) => void;
@@ -152,19 +153,15 @@ function refuse(rule: RouteRule, decision: RefusedDecision, request: FastifyRequ
 /** A dry run stands in nobody's way: its faults are a warning. */
 function fail(rule: RouteRule, thrown: unknown, done: Done): void {
   if (!rule.dryRun) {
-    done(asError(thrown));
+    done(thrownError(thrown, undecided));
     return;
   }
   rule.noteFault(thrown);
   done();
 }
 
-/** `done` takes what is falsy for leave to go on. */
-function asError(thrown: unknown): Error {
-  if (typeof thrown === "object" && thrown !== null) return thrown as Error;
-  return new TypeError(`The rate limit could not be decided: ${String(thrown)} was thrown, which is no error.`, {
-    cause: thrown,
-  });
+function undecided(thrown: string): string {
+  return `The rate limit could not be decided: ${thrown} was thrown, which is no error.`;
 }
 
 /** Whether a browser asks for leave to send the real request. */

@@ -1,8 +1,8 @@
 import { PROBLEM_CONTENT_TYPE, refusalProblem } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
 import type { RefusalReason, RefusedDecision } from "spillway";
+import { dropRejection, isThenable } from "spillway/kit";
 import { invalidOption } from "./option-error.ts";
-import { dropRejection, isThenable } from "./thenable.ts";
 
 /** Builds the body of a refusal: whatever `reply.send` takes. */
 export type BodyFunction = (request: FastifyRequest, decision: RefusedDecision) => unknown;

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { type ConsumeOptions, type Cost, SpillwayError } from "spillway";
+import { dropRejection, isThenable } from "spillway/kit";
 import { invalidOption, show } from "./option-error.ts";
-import { dropRejection, isThenable } from "./thenable.ts";
 
 /** What a request costs, synchronously: one number for every policy, or one for each by name. */
 export type CostFunction = (request: FastifyRequest) => Cost;

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { isThenable } from "spillway/kit";
 import type { Admission } from "../admission.ts";
 import type { AcquireOptions } from "../ask.ts";
 import { invalidOption, requireMembers } from "../option-error.ts";
 import type { Permit } from "../permit.ts";
 import type { Shed } from "../shed.ts";
-import { isThenable } from "../thenable.ts";
 import { enterWithReply } from "./enter-with-reply.ts";
 import { isExempt, requirePatterns, USUAL_EXEMPTIONS } from "./exemption.ts";
 import { type DeadlineOptions, deadlineReader } from "./request-deadline.ts";

@@ -1,6 +1,6 @@
+import { dropRejection, isThenable } from "spillway/kit";
 import { invalidArgument, invalidOption } from "../option-error.ts";
 import type { Permit } from "../permit.ts";
-import { dropRejection, isThenable } from "../thenable.ts";
 
 /** The field in which a request carries how many ms its caller still waits. */
 export const DEADLINE_HEADER = "x-request-deadline-ms";

@@ -24,7 +24,9 @@ const LEASE_PARTS = 4;
 const LIFE_PARTS = 4;
 
 /** Whether tokens of such a bucket can be leased as those of a window are. A log counts instants, which a holder does not tell. */
-export function isLeasableWindow({ kind }: BucketShape): boolean {
+export function isLeasableWindow(bucket: BucketShape): bucket is LeasableWindowShape;
+export function isLeasableWindow(bucket: BucketState): bucket is LeasableWindowState & BucketState;
+export function isLeasableWindow({ kind }: BucketShape | BucketState): boolean {
   return kind === "fixed-window" || kind === "sliding-window-counter";
 }
 
@@ -38,7 +40,7 @@ export function leasedOfWindow(state: BucketState): number {
  * @param lifeUs what the holder asked for.
  */
 export function leaseLifeUs(state: BucketState, shape: BucketShape, lifeUs: number, nowUs: number): number {
-  if (!isLeasable(state) || shape.kind === "token-bucket") return lifeUs;
+  if (!isLeasableWindow(state) || shape.kind === "token-bucket") return lifeUs;
   return Math.min(lifeUs, state.startUs + shape.periodUs - nowUs);
 }
 
@@ -78,8 +80,4 @@ export function grantWindowLease(
   state.lease ??= { tokens: 0, id: nowUs };
   state.lease.tokens += tokens;
   return { id: state.lease.id, tokens };
-}
-
-function isLeasable(state: BucketState): state is LeasableWindowState {
-  return state.kind === "fixed-window" || state.kind === "sliding-window-counter";
 }

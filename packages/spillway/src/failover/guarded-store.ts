@@ -105,8 +105,8 @@ export class NodeGuard {
   }
 
   /**
-   * Whether it was not looked for the node as soon as others count on it, since this process was kept from running: it may have been
-   * back for longer than they hold back.
+   * Whether this process, kept from running, has not looked for the node as soon as others count on: it may have been back for longer
+   * than they hold back.
    */
   get isOverdue(): boolean {
     const nowMs = this.#clock.monotonicMs();

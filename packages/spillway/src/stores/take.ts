@@ -1,6 +1,11 @@
 import { algorithmOf, type BucketShape, type BucketState } from "../algorithms/bucket.ts";
 import { grantLease, settleLease, type TokenBucketShape, type TokenBucketState } from "../algorithms/token-bucket.ts";
-import { grantWindowLease, type LeasableWindowShape, settleWindowLease } from "../algorithms/window-lease.ts";
+import {
+  grantWindowLease,
+  isLeasableWindow,
+  type LeasableWindowShape,
+  settleWindowLease,
+} from "../algorithms/window-lease.ts";
 import type { AskRun, Charge, LeaseGrant, LeaseReport } from "./store.ts";
 
 /** A bucket as a call meets it, brought to the call's instant; `undefined` state means that it cannot be read. */
@@ -50,7 +55,7 @@ function isReported({ report }: OpenBucket): boolean {
 
 function settle({ state, shape, report, quietUs }: OpenBucket): void {
   if (report === undefined || state === undefined) return;
-  if (state.kind === "fixed-window" || state.kind === "sliding-window-counter") {
+  if (isLeasableWindow(state)) {
     for (const { id, settled, returned } of report.settlements)
       settleWindowLease(state, shape as LeasableWindowShape, id, settled, returned);
   }
@@ -126,7 +131,7 @@ function note(budget: Budget, { cost }: Charge, isServed: boolean): void {
 function grant({ state, shape, report }: OpenBucket, budget: Budget, nowUs: number): LeaseGrant | undefined {
   if (report === undefined || state === undefined) return undefined;
   const { contended, share, refused } = budget;
-  if (state.kind === "fixed-window" || state.kind === "sliding-window-counter") {
+  if (isLeasableWindow(state)) {
     const wish = refused || state.block !== undefined ? 0 : report.wish;
     return { ...grantWindowLease(state, shape as LeasableWindowShape, wish, report.lifeUs, nowUs), contended };
   }

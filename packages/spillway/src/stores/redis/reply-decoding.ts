@@ -1,6 +1,7 @@
 import type { BucketShape, BucketState } from "../../algorithms/bucket.ts";
 import { logOfEntries, type SlidingWindowLogShape } from "../../algorithms/sliding-window-log.ts";
 import type { Escrow, TokenBucketShape } from "../../algorithms/token-bucket.ts";
+import { isLeasableWindow } from "../../algorithms/window-lease.ts";
 import { SpillwayError, show } from "../../errors.ts";
 import type { Policy } from "../../policy.ts";
 import { WHOLE } from "../share-ledger.ts";
@@ -177,7 +178,7 @@ function windowReading(
   const state = windowState(reader, shape, amount, reader.integer(), nowUs);
   const out = parts & NEWER_ESCROW ? reader.integer() : tokens;
   if (out < tokens || out > amount) throw strange(`${out} tokens of ${amount} on lease, ${tokens} of them new`);
-  const isLeasable = state.kind === "fixed-window" || state.kind === "sliding-window-counter";
+  const isLeasable = isLeasableWindow(state);
   if (isLeasable && out > 0) state.lease = { tokens: out, id: 0 };
   return { kind: "state", state, lease: isLeasable && report ? grant(reader, parts, tokens, nowUs) : undefined };
 }
