@@ -10,6 +10,7 @@ const LIFE_MS = 30_000;
 /** A process speaks so often while it makes decisions: often at first and when something has moved. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 1000;
+const PAUSE_GROWTH = 8;
 /** While there is work it looks so often how much. */
 const LOOK_PAUSE_MS = 100;
 /** At first and at last for one that others hold a share of still; there can be few, as much as is worth that. */
@@ -17,9 +18,13 @@ const FIRST_OWED_PAUSE_MS = 50;
 const LAST_OWED_PAUSE_MS = 500;
 /** What was given up is told so soon, if it is worth something. */
 const GIVEN_UP_PAUSE_MS = 50;
-/** Demand has moved when it is worth so much more or less of the limits than was last told; that is told at most so often. */
+/**
+ * Demand has moved when it is worth so much more or less of the limits than was last told; that is told at most so often, unless
+ * the work was over meanwhile. The next beat follows soon: of several that move together, the first is offered too much.
+ */
 const MOVED = WHOLE / 20;
-const MOVED_PAUSE_MS = 1000;
+const SHORTEST_MOVE_MS = 1000;
+const MOVED_PAUSE_MS = 50;
 /** A process that has nothing to do any more lets go of its share, and says so until it is answered, so many times. */
 const MOST_FAREWELLS = 4;
 /** A timer that fires later than this was kept from it by other work. */
@@ -219,12 +224,13 @@ export class ReplicaShares {
     meter.read(this.#decisions, nowMs);
     if (nowMs >= this.#nextMoveMs && this.#hasMoved(meter)) {
       meter.forgetPast();
-      this.#nextMoveMs = nowMs + MOVED_PAUSE_MS;
-      this.#pauseMs = FIRST_PAUSE_MS;
+      this.#nextMoveMs = nowMs + SHORTEST_MOVE_MS;
+      this.#pauseMs = MOVED_PAUSE_MS;
       this.#owedPauseMs = FIRST_OWED_PAUSE_MS;
       this.#nextBeatMs = nowMs;
     }
-    if (nowMs >= this.#nextBeatMs && this.#phase() !== "returning") this.#beat(meter, nowMs);
+    // Work that has just begun has no rate yet.
+    if (nowMs >= this.#nextBeatMs && meter.perSecond > 0 && this.#phase() !== "returning") this.#beat(meter, nowMs);
   }
 
   /** Whether the demand of now is due another share than the one that was last told. */
@@ -240,7 +246,7 @@ export class ReplicaShares {
   #beat(meter: DemandMeter, nowMs: number): void {
     if (this.#held !== undefined && this.#ageMs(this.#held, nowMs) >= LIFE_MS) this.#held = undefined;
     this.#nextBeatMs = nowMs + this.#pauseMs;
-    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+    this.#pauseMs = Math.min(PAUSE_GROWTH * this.#pauseMs, LONGEST_PAUSE_MS);
     this.#farewells = 0;
     void this.#say(this.#beatOf(wholeDemand(meter.perSecond)));
     this.#startTimer(meter.nextLookMs);
@@ -332,6 +338,7 @@ export class ReplicaShares {
   #letGo(meter: DemandMeter): void {
     meter.forgetAll();
     if (this.#held !== undefined) this.#held = { ...this.#held, share: 0 };
+    this.#nextMoveMs = 0;
     if (this.#farewells >= MOST_FAREWELLS) return;
     this.#farewells++;
     void this.#say(this.#beatOf(0));

@@ -39,6 +39,20 @@ describe("a process whose load comes and goes", () => {
     }
   });
 
+  it("has its share within a fraction of a second where it begins again soon after it was over", async () => {
+    for (const load of [[4000, 0, 0, 0], [1000, 1000, 1000, 1000]]) {
+      const fleet = new ShareFleet(ledger());
+      const processes = load.map(() => fleet.start(250));
+      await fleet.pass(400, 10);
+      for (const process of processes) process.perSecond = 0;
+      await fleet.pass(500, 10);
+      for (const [i, process] of processes.entries()) process.perSecond = load[i] as number;
+      await fleet.pass(300, 10);
+      for (const [i, share] of rounded(fleet).entries())
+        expect(share).toBeGreaterThan((0.88 * (load[i] as number)) / 4000);
+    }
+  });
+
   it("speaks no more often than else where few requests come at random", async () => {
     const fleet = new ShareFleet(ledger());
     const processes = [fleet.start(0), fleet.start(0)];
