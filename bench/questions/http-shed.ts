@@ -1,4 +1,5 @@
 // What does a 503 cost a server, beside the least that Node can do?
+import { FreshService } from "../contestants/fresh-service.ts";
 import type { ShedServerKind } from "../contestants/http-messages.ts";
 import { HttpService } from "../contestants/http-service.ts";
 import {
@@ -11,11 +12,6 @@ import {
 } from "../harness/question.ts";
 
 const CONNECTIONS = 64;
-/** Counted, not timed: on a busy machine a process gets warm late. */
-const WARM_UP_REQUESTS = 20_000;
-const SHORT_WARM_UP_REQUESTS = 4000;
-const WARM_UP_STEP_MS = 100;
-const WARM_UP_STEPS = 100;
 
 const PLUGIN: ShedServerKind = "spillway Fastify plugin";
 const NODE_HTTP: ShedServerKind = "spillway node:http";
@@ -54,43 +50,20 @@ function cpuUsEach({ operations, cpuMs }: Sample): number {
   return (cpuMs * 1000) / operations;
 }
 
-/**
- * No two processes of one program are equally fast, by a tenth and more: where the engine puts code and data differs. So each
- * round has a new one, unless a look is enough.
- */
 function contestant(kind: ShedServerKind, isQuick: boolean): Contestant {
-  let service: HttpService | undefined;
-  const restart = async (): Promise<HttpService> => {
-    await service?.close();
-    service = await HttpService.start(kind, "", 0);
-    return service;
-  };
+  const service = new FreshService({ start: () => HttpService.start(kind, "", 0), connections: CONNECTIONS, isQuick });
   return {
     name: kind,
     check: async () => {
-      const { admitted, refused } = await (await restart()).load(1, 20);
+      const { admitted, refused } = await (await service.restart()).load(1, 20);
       return admitted === 0 && refused > 0 ? undefined : `it let ${admitted} in and turned ${refused} away`;
     },
-    async prepare({ number }) {
-      if (number > 0 && isQuick) return;
-      await warmUp(await restart(), isQuick ? SHORT_WARM_UP_REQUESTS : WARM_UP_REQUESTS);
-    },
-    async run({ ms }) {
-      const serving = service as HttpService;
-      const before = await serving.usage();
-      const startedMs = performance.now();
-      const { admitted, refused } = await serving.load(CONNECTIONS, ms);
-      const wallMs = performance.now() - startedMs;
-      const after = await serving.usage();
+    prepare: (round) => service.prepare(round),
+    async run(round) {
+      const { admitted, refused, wallMs, cpuMs } = await service.run(round);
       if (admitted > 0) throw new Disqualified(`it let ${admitted} in`);
-      return { operations: refused, wallMs, cpuMs: after.cpuMs - before.cpuMs };
+      return { operations: refused, wallMs, cpuMs };
     },
-    close: async () => service?.close(),
+    close: () => service.close(),
   };
-}
-
-async function warmUp(service: HttpService, requests: number): Promise<void> {
-  let asked = 0;
-  for (let step = 0; asked < requests && step < WARM_UP_STEPS; step++)
-    asked += (await service.load(CONNECTIONS, WARM_UP_STEP_MS)).refused;
 }

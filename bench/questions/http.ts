@@ -1,5 +1,6 @@
 // What does the limit of a Fastify service cost a request, where a lease or a remembered refusal answers, beside no limit at all
 // and beside peers?
+import { FreshService, type ServiceRound } from "../contestants/fresh-service.ts";
 import type { HttpServerKind } from "../contestants/http-messages.ts";
 import { HttpService } from "../contestants/http-service.ts";
 import type { BenchRedis } from "../harness/bench-redis.ts";
@@ -14,8 +15,6 @@ const CHECKED_ASKS = 8;
 const EXHAUSTED = 1;
 /** The part of all decisions that local state has to make. */
 const LEAST_LOCAL = 0.95;
-/** Before each turn: a lease that lay idle while others had theirs has gone back, and is what it was after two drain times. */
-const REST_OVER_MS = 150;
 
 const OURS: HttpServerKind = "spillway";
 const REFUSING = "spillway, refusing";
@@ -32,15 +31,21 @@ export const http: Question = {
   heats: (bench) => [() => heatOf(bench)],
 };
 
+interface Bench {
+  readonly redis: BenchRedis;
+  readonly isQuick: boolean;
+}
+
 async function heatOf(bench: Workbench): Promise<Heat> {
   const redis = await bench.redis();
   await redis.flush();
+  const own: Bench = { redis, isQuick: bench.quick };
   const cost = { unit: "CPU us/request", better: "less", value: cpuUsEach } as const;
   return {
     contestants: [
-      ...[OURS, ...UNLIMITED, FLOOR, ...PEERS].map((kind) => admitting(redis, kind)),
-      refusing(redis, OURS, REFUSING),
-      refusing(redis, CONSTANT_REFUSAL, CONSTANT_REFUSAL),
+      ...[OURS, ...UNLIMITED, FLOOR, ...PEERS].map((kind) => admitting(own, kind)),
+      refusing(own, OURS, REFUSING),
+      refusing(own, CONSTANT_REFUSAL, CONSTANT_REFUSAL),
     ],
     cases: [
       {
@@ -62,61 +67,44 @@ async function heatOf(bench: Workbench): Promise<Heat> {
   };
 }
 
-/** Of what a service did in its turn: how much of it went in, and how many decisions each kind of local state made. */
-interface Turn {
-  readonly admitted: number;
-  readonly refused: number;
-  readonly leased: number | undefined;
-  readonly denied: number | undefined;
-}
-
-function admitting(redis: BenchRedis, kind: HttpServerKind): Contestant {
-  return service(redis, kind, kind, BOUNDLESS, ({ admitted, refused, leased }) => {
+function admitting(bench: Bench, kind: HttpServerKind): Contestant {
+  return service(bench, kind, kind, BOUNDLESS, ({ admitted, refused, local }) => {
     if (refused > 0) throw new Disqualified(`it refused ${refused} requests within the limit`);
-    if (leased !== undefined && leased < admitted * LEAST_LOCAL)
-      throw new Disqualified(`of ${admitted} requests only ${leased} met a lease`);
+    if (local !== undefined && local.leased < admitted * LEAST_LOCAL)
+      throw new Disqualified(`of ${admitted} requests only ${local.leased} met a lease`);
     return admitted;
   });
 }
 
 /** One key far over its limit. */
-function refusing(redis: BenchRedis, kind: HttpServerKind, name: string): Contestant {
-  return service(redis, kind, name, EXHAUSTED, ({ admitted, refused, denied }) => {
+function refusing(bench: Bench, kind: HttpServerKind, name: string): Contestant {
+  return service(bench, kind, name, EXHAUSTED, ({ admitted, refused, local }) => {
     if (admitted > 1) throw new Disqualified(`it admitted ${admitted} requests over the limit`);
-    if (denied !== undefined && denied < refused * LEAST_LOCAL)
-      throw new Disqualified(`of ${refused} refusals only ${denied} were answered from memory`);
+    if (local !== undefined && local.denied < refused * LEAST_LOCAL)
+      throw new Disqualified(`of ${refused} refusals only ${local.denied} were answered from memory`);
     return refused;
   });
 }
 
 /** @param judge gives how many requests count. @throws Disqualified */
 function service(
-  redis: BenchRedis,
+  { redis, isQuick }: Bench,
   kind: HttpServerKind,
   name: string,
   limit: number,
-  judge: (turn: Turn) => number,
+  judge: (round: ServiceRound) => number,
 ): Contestant {
-  let running: HttpService | undefined;
+  const start = (): Promise<HttpService> => HttpService.start(kind, redis.url, limit);
+  const fresh = new FreshService({ start, connections: CONNECTIONS, isQuick });
   return {
     name,
     check: () => checked(redis, kind),
-    async prepare() {
-      running ??= await HttpService.start(kind, redis.url, limit);
-      await running.load(CONNECTIONS, REST_OVER_MS);
+    prepare: (round) => fresh.prepare(round),
+    async run(round) {
+      const done = await fresh.run(round);
+      return { operations: judge(done), wallMs: done.wallMs, cpuMs: done.cpuMs };
     },
-    async run({ ms }) {
-      const serving = running as HttpService;
-      const before = await serving.usage();
-      const startedMs = performance.now();
-      const { admitted, refused } = await serving.load(CONNECTIONS, ms);
-      const wallMs = performance.now() - startedMs;
-      const after = await serving.usage();
-      const leased = after.local && after.local.leased - (before.local?.leased ?? 0);
-      const denied = after.local && after.local.denied - (before.local?.denied ?? 0);
-      return { operations: judge({ admitted, refused, leased, denied }), wallMs, cpuMs: after.cpuMs - before.cpuMs };
-    },
-    close: async () => running?.close(),
+    close: () => fresh.close(),
   };
 }
 

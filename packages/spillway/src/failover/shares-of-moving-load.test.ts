@@ -40,7 +40,10 @@ describe("a process whose load comes and goes", () => {
   });
 
   it("has its share within a fraction of a second where it begins again soon after it was over", async () => {
-    for (const load of [[4000, 0, 0, 0], [1000, 1000, 1000, 1000]]) {
+    for (const load of [
+      [4000, 0, 0, 0],
+      [1000, 1000, 1000, 1000],
+    ]) {
       const fleet = new ShareFleet(ledger());
       const processes = load.map(() => fleet.start(250));
       await fleet.pass(400, 10);
