@@ -3,7 +3,7 @@ import type { LocalDecisions } from "./http-messages.ts";
 import type { HttpService } from "./http-service.ts";
 
 /** Counted, not timed: on a busy machine a process gets warm late. */
-const WARM_UP_REQUESTS = 60_000;
+const WARM_UP_REQUESTS = 200_000;
 const SHORT_WARM_UP_REQUESTS = 4000;
 const WARM_UP_STEP_MS = 100;
 const WARM_UP_STEPS = 100;

@@ -146,7 +146,7 @@ function refuse(rule: RouteRule, decision: RefusedDecision, request: FastifyRequ
   if (retryAfter !== undefined) reply.header("retry-after", retryAfter);
   // Clients that retry a 429 without Retry-After after a wait of their own are told that none helps.
   if (decision.reason === "never") reply.header("x-should-retry", "false");
-  if (rule.bodyOf.contentType !== undefined) reply.header("content-type", rule.bodyOf.contentType);
+  if (rule.bodyOf.contentType !== undefined) reply.type(rule.bodyOf.contentType);
   reply.code(429).send(body);
 }
 
