@@ -15,6 +15,8 @@ const CHECKED_ASKS = 8;
 const EXHAUSTED = 1;
 /** The part of all decisions that local state has to make. */
 const LEAST_LOCAL = 0.95;
+/** To what does the same by hand. Medians of two runs differ by 0.07, and a limit has to be decided by something. */
+const NEAR = 1.15;
 
 const OURS: HttpServerKind = "spillway";
 const REFUSING = "spillway, refusing";
@@ -23,7 +25,9 @@ const BARE_WITH_HEADERS: HttpServerKind = "bareWithHeaders";
 const FLOOR: HttpServerKind = "floor";
 const UNLIMITED: readonly HttpServerKind[] = [BARE, BARE_WITH_HEADERS];
 const CONSTANT_REFUSAL: HttpServerKind = "constant 429";
-const PEERS: readonly HttpServerKind[] = ["@fastify/rate-limit memory", "@fastify/rate-limit", "rate-limiter-flexible"];
+const IN_MEMORY: HttpServerKind = "@fastify/rate-limit memory";
+const IN_MEMORY_REFUSING = `${IN_MEMORY}, refusing`;
+const PEERS: readonly HttpServerKind[] = [IN_MEMORY, "@fastify/rate-limit", "rate-limiter-flexible"];
 
 export const http: Question = {
   name: "http",
@@ -46,21 +50,22 @@ async function heatOf(bench: Workbench): Promise<Heat> {
       ...[OURS, ...UNLIMITED, FLOOR, ...PEERS].map((kind) => admitting(own, kind)),
       refusing(own, OURS, REFUSING),
       refusing(own, CONSTANT_REFUSAL, CONSTANT_REFUSAL),
+      refusing(own, IN_MEMORY, IN_MEMORY_REFUSING),
     ],
     cases: [
       {
         ...{ ...cost, name: "http", ours: OURS, peers: [...UNLIMITED, FLOOR, ...PEERS] },
         marks: [
-          { peer: BARE_WITH_HEADERS, atMost: 1 / 0.95 },
           { peer: BARE, atMost: 1 / 0.85 },
-          { peer: FLOOR, atMost: 1 / 0.95 },
+          { peer: BARE_WITH_HEADERS, atMost: NEAR },
+          { peer: FLOOR, atMost: NEAR },
         ],
       },
       {
-        ...{ ...cost, name: "http/refused", ours: REFUSING, peers: [BARE, CONSTANT_REFUSAL] },
+        ...{ ...cost, name: "http/refused", ours: REFUSING, peers: [BARE, CONSTANT_REFUSAL, IN_MEMORY_REFUSING] },
         marks: [
-          { peer: BARE, atMost: 1 / 0.88 },
-          { peer: CONSTANT_REFUSAL, atMost: 1 / 0.95 },
+          { peer: CONSTANT_REFUSAL, atMost: NEAR },
+          { peer: IN_MEMORY_REFUSING, atMost: 0.95 },
         ],
       },
     ],
