@@ -1,21 +1,15 @@
 import { connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  eventually,
-  keysUnder,
-  type RedisServer,
-  startRedisCluster,
-  startRedisSentinel,
-  startRedisServer,
-} from "@spillway/testkit";
+import { eventually, keysUnder, startRedisCluster, startRedisSentinel } from "@spillway/testkit";
 import { Cluster, Redis } from "ioredis";
 import { Redis as Valkey, Cluster as ValkeyCluster } from "iovalkey";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { fromSendCommand, type RedisClient, redisStore } from "spillway";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keySlot } from "../../packages/spillway/src/stores/redis/key-slot.ts";
 import type { Store, TakeReply } from "../../packages/spillway/src/stores/store.ts";
 import { newKey, policyOf, remaining, runOf } from "../../packages/spillway/src/testing/contract/contract-case.ts";
+import { ownRedis } from "../support/redis-fixture.ts";
 
 const HOUR = policyOf({ name: "hour", limit: 100, period: "1h" });
 const UNAVAILABLE = "ERR_SPILLWAY_STORE_UNAVAILABLE";
@@ -58,27 +52,17 @@ const CLUSTERS: readonly (readonly [name: string, (seeds: Seeds, keyPrefix?: str
 ];
 
 describe("one server", () => {
-  let server: RedisServer;
-  let admin: Redis;
-  beforeAll(async () => {
-    server = await startRedisServer();
-    admin = new Redis(server.url);
-    admin.on("error", () => {}); // It is restarted under it.
-  });
-  afterAll(async () => {
-    admin?.disconnect();
-    await server?.stop();
-  });
+  const redis = ownRedis();
 
   describe.each(STANDALONE)("%s", (_name, create) => {
     it("is back within 3 s of a restart, and knows no scripts then", async () => {
-      const store = storeOver(create(server.port));
+      const store = storeOver(create(redis.server.port));
       const key = newKey();
       await takeOne(store, key);
-      await server.kill();
+      await redis.server.kill();
       expect(await codeOf(takeOne(store, key))).not.toBe("no fault");
       expect(await codeOf(takeOne(store, key))).toBe(UNAVAILABLE);
-      await server.restart();
+      await redis.server.restart();
       const startedMs = performance.now();
       await eventually(() => takeOne(store, key), { withinMs: 3000, everyMs: 50 });
       expect(performance.now() - startedMs).toBeLessThan(3000);
@@ -86,22 +70,22 @@ describe("one server", () => {
     });
 
     it("makes another connection when the server has become a replica, which may be somebody else's by now", async () => {
-      const store = storeOver(create(server.port));
+      const store = storeOver(create(redis.server.port));
       const key = newKey();
       await takeOne(store, key);
-      await admin.call("REPLICAOF", "127.0.0.1", "1");
+      await redis.client.call("REPLICAOF", "127.0.0.1", "1");
       const connections = async (): Promise<number> =>
-        Number(/total_connections_received:(\d+)/.exec(await admin.info("stats"))?.[1]);
+        Number(/total_connections_received:(\d+)/.exec(await redis.client.info("stats"))?.[1]);
       const before = await connections();
       expect(await codeOf(takeOne(store, key))).toBe(UNAVAILABLE);
       expect(await codeOf(takeOne(store, key))).toBe(UNAVAILABLE);
       expect((await connections()) - before).toBe(1);
-      await admin.call("REPLICAOF", "NO", "ONE");
+      await redis.client.call("REPLICAOF", "NO", "ONE");
       expect((await takeOne(store, key)).served).toEqual([1]);
     });
 
     it("gives up a connection on which nothing comes back any more, though others would be answered", async () => {
-      const relay = await startRelay(server.port);
+      const relay = await startRelay(redis.server.port);
       ends.push(() => relay.stop());
       const store = storeOver(create(relay.port));
       await takeOne(store, newKey());
@@ -123,11 +107,11 @@ describe("one server", () => {
 
     it("keeps its keys under the client's keyPrefix, whatever it holds", async () => {
       const prefix = `own-${newKey()}`;
-      const store = storeOver(create(server.port, "app{:"), { prefix });
+      const store = storeOver(create(redis.server.port, "app{:"), { prefix });
       for (const key of ["a", "{", "}x{"]) expect((await takeOne(store, key)).served).toEqual([1]);
-      const keys = await keysUnder(admin, "app{:");
+      const keys = await keysUnder(redis.client, "app{:");
       expect(keys.filter((key) => key.startsWith(`app{:${prefix}:v1:`))).toHaveLength(3);
-      expect(await keysUnder(admin, prefix)).toEqual([]);
+      expect(await keysUnder(redis.client, prefix)).toEqual([]);
     });
   });
 
@@ -141,7 +125,7 @@ describe("one server", () => {
     );
 
     it("may reply with big integers or digits", async () => {
-      const client = new Redis(server.url);
+      const client = new Redis(redis.server.url);
       ends.push(() => client.disconnect());
       for (const as of [BigInt, String]) {
         const send = async (name: string, ...args: string[]): Promise<unknown> =>

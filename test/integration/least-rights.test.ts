@@ -1,30 +1,21 @@
 import { readFileSync } from "node:fs";
-import { type RedisServer, startRedisServer } from "@spillway/testkit";
 import { Redis } from "ioredis";
 import { createRateLimiter, type RateLimiter, redisStore } from "spillway";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { ownRedis } from "../support/redis-fixture.ts";
 
 const operations = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
 const RIGHTS = (/```acl\n\s*(.*)\n\s*```/.exec(operations)?.[1] ?? "").split(" ");
 
-let server: RedisServer;
-let admin: Redis;
-beforeAll(async () => {
-  server = await startRedisServer();
-  admin = new Redis(server.url);
-});
-afterAll(async () => {
-  admin?.disconnect();
-  await server?.stop();
-});
+const redis = ownRedis();
 
 async function decideAs(
   name: string,
   rights: readonly string[],
   use: (limiter: RateLimiter) => Promise<void>,
 ): Promise<void> {
-  await admin.call("ACL", "SETUSER", name, "on", ">secret", ...rights);
-  const client = new Redis(server.url, { username: name, password: "secret" });
+  await redis.client.call("ACL", "SETUSER", name, "on", ">secret", ...rights);
+  const client = new Redis(redis.server.url, { username: name, password: "secret" });
   client.on("error", () => {}); // A missing right shows in the decisions.
   const limiter = createRateLimiter({
     store: redisStore(client),
@@ -54,7 +45,7 @@ it("the rights that docs/operations.md lists are enough for every operation", as
     await limiter.reset("somebody");
     expect((await limiter.peek("somebody")).policies.map(({ remaining }) => remaining)).toEqual([5, 50, 60, 70]);
   });
-  expect(await admin.call("ACL", "LOG")).toEqual([]);
+  expect(await redis.client.call("ACL", "LOG")).toEqual([]);
 });
 
 it("a right that is missing is named in the error, and no decision waits for it", async () => {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { type RedisServer, startRedisServer } from "@spillway/testkit";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
 import type { BucketAddress, PeekReply, TakeReply } from "../../packages/spillway/src/stores/store.ts";
+import { ownRedis } from "../support/redis-fixture.ts";
 import { FIRST_SEED, positive, runOnce } from "./lease-run.ts";
 import type { SetupOptions } from "./lease-setups.ts";
 import type { LeaseStore, Operation } from "./lease-store.ts";
@@ -14,17 +13,10 @@ import { type RedisRecord, TimedRedisStore } from "./timed-redis.ts";
 /** Operations on the real scripts; `SPILLWAY_LEASE_REDIS_STEPS=100000` is the full measure. */
 const STEPS = positive("SPILLWAY_LEASE_REDIS_STEPS", 10_000);
 
-let server: RedisServer;
-let client: Redis;
+const redis = ownRedis();
 let openStore: (prefix: string, nowUs: number) => TimedRedisStore;
 beforeAll(async () => {
-  server = await startRedisServer();
-  client = new Redis(server.url);
-  openStore = await TimedRedisStore.load(client);
-});
-afterAll(async () => {
-  client?.disconnect();
-  await server?.stop();
+  openStore = await TimedRedisStore.load(redis.client);
 });
 
 interface Recorded {

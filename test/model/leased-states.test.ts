@@ -1,12 +1,11 @@
-import { type RedisServer, startRedisServer } from "@spillway/testkit";
 import fc from "fast-check";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { algorithmOf } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { type Policy, resolvePolicy } from "../../packages/spillway/src/policy.ts";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
 import type { LeaseReport, TakeCall } from "../../packages/spillway/src/stores/store.ts";
 import { applyTake, type OpenBucket } from "../../packages/spillway/src/stores/take.ts";
+import { ownRedis } from "../support/redis-fixture.ts";
 import { told } from "./model-store.ts";
 import { packStored, stateOfStored, storedValueOf } from "./stored-value.ts";
 import { TimedRedisStore } from "./timed-redis.ts";
@@ -17,16 +16,7 @@ const POLICIES: readonly Policy[] = ["a", "b", "c"].map((name, i) =>
   resolvePolicy({ name, limit: 20 + i, period: "1s", burst: 20 + i }, "policy"),
 );
 
-let server: RedisServer;
-let client: Redis;
-beforeAll(async () => {
-  server = await startRedisServer();
-  client = new Redis(server.url);
-});
-afterAll(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
+const redis = ownRedis();
 
 /** A bucket as it may be stored: low more often than full, with groups of leased tokens that are alive, dead or empty. */
 interface StoredPlan {
@@ -80,7 +70,7 @@ interface SearchOptions {
 
 /** A first difference between scripts and model on leased calls that meet any such state. */
 async function differenceIn(change: (text: string) => string, runs: SearchOptions): Promise<string | undefined> {
-  const openStore = await TimedRedisStore.load(client, change);
+  const openStore = await TimedRedisStore.load(redis.client, change);
   let run = 0;
   const property = fc.asyncProperty(calls, async ({ buckets, demand, share, lifeUs, asks }) => {
     const store = openStore(`states-${++run}-${Math.random()}`, NOW_US);
@@ -119,7 +109,7 @@ async function differenceIn(change: (text: string) => string, runs: SearchOption
     }
   });
   const details = await fc.check(property, runs);
-  await client.flushall();
+  await redis.client.flushall();
   return details.failed ? `${await fc.asyncDefaultReportMessage(details)}\n${details.errorInstance}` : undefined;
 }
 

@@ -1,13 +1,12 @@
-import { type RedisServer, startRedisServer } from "@spillway/testkit";
 import fc from "fast-check";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { blockedUs } from "../../packages/spillway/src/algorithms/block.ts";
 import { advance, algorithmOf, type BucketState } from "../../packages/spillway/src/algorithms/bucket.ts";
 import { type Policy, type PolicyOptions, resolvePolicy } from "../../packages/spillway/src/policy.ts";
 import { bucketKey } from "../../packages/spillway/src/stores/redis/key-layout.ts";
 import type { LeaseReport, Settlement, TakeCall } from "../../packages/spillway/src/stores/store.ts";
 import { applyTake, type OpenBucket } from "../../packages/spillway/src/stores/take.ts";
+import { ownRedis } from "../support/redis-fixture.ts";
 import { told } from "./model-store.ts";
 import { packStored, type StoredValue, stateOfStored, storedValueOf } from "./stored-value.ts";
 import { TimedRedisStore } from "./timed-redis.ts";
@@ -24,16 +23,7 @@ const POLICIES: readonly Policy[] = [
   { name: "bucket", limit: 20, period: "1s" },
 ].map((options, i) => resolvePolicy(options as PolicyOptions, `policies[${i}]`));
 
-let server: RedisServer;
-let client: Redis;
-beforeAll(async () => {
-  server = await startRedisServer();
-  client = new Redis(server.url);
-});
-afterAll(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
+const redis = ownRedis();
 
 /** A window as it may be stored: young, old, over or ahead of the clock, with room, full or over full, and with tokens on lease. */
 interface StoredPlan {
@@ -100,7 +90,7 @@ function reportOf({ policy, wish, settled }: StoredPlan, lifeUs: number): LeaseR
 
 describe("leased calls on windows in any state, alone and beside others", () => {
   it("equal the model in reply, stored value and life", { timeout: 120_000 }, async () => {
-    const openStore = await TimedRedisStore.load(client);
+    const openStore = await TimedRedisStore.load(redis.client);
     let run = 0;
     let leased = 0;
     const property = fc.asyncProperty(calls, async ({ buckets, lifeUs, asks }) => {

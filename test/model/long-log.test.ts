@@ -1,22 +1,12 @@
-import { type RedisServer, startRedisServer } from "@spillway/testkit";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { PolicyOptions } from "../../packages/spillway/src/policy.ts";
+import { ownRedis } from "../support/redis-fixture.ts";
 import { STEPS } from "./run-model.ts";
 import { openTimed } from "./timed-driver.ts";
 import { TimedRedisStore } from "./timed-redis.ts";
 import { World } from "./world.ts";
 
-let server: RedisServer;
-let client: Redis;
-beforeAll(async () => {
-  server = await startRedisServer();
-  client = new Redis(server.url);
-});
-afterAll(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
+const redis = ownRedis();
 
 /** Entries of a log that is worth the name. */
 const LONG = 100;
@@ -44,7 +34,7 @@ describe("logs of hundreds of entries equal the model in replies, stored entries
   ])("%s", { timeout: 300_000 }, async (_, configs) => {
     const seed = Date.now() % 2 ** 31;
     const below = randomBelow(seed);
-    const openStore = await TimedRedisStore.load(client);
+    const openStore = await TimedRedisStore.load(redis.client);
     const world = new World(openTimed(openStore), [configs, configs]);
     let longest = 0;
     let step = 0;

@@ -1,6 +1,5 @@
-import { type RedisServer, startRedisServer } from "@spillway/testkit";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { beforeAll, describe, it } from "vitest";
+import { ownRedis } from "../support/redis-fixture.ts";
 import type { Mood } from "./plans.ts";
 import { requireModel } from "./run-model.ts";
 import { SUITES, setups } from "./setups.ts";
@@ -9,17 +8,10 @@ import { TimedRedisStore } from "./timed-redis.ts";
 
 const MOODS: readonly Mood[] = ["busy", "idle", "backward"];
 
-let server: RedisServer;
-let client: Redis;
+const redis = ownRedis();
 let openStore: (prefix: string, nowUs: number) => TimedRedisStore;
 beforeAll(async () => {
-  server = await startRedisServer();
-  client = new Redis(server.url);
-  openStore = await TimedRedisStore.load(client);
-});
-afterAll(async () => {
-  client?.disconnect();
-  await server?.stop();
+  openStore = await TimedRedisStore.load(redis.client);
 });
 
 describe("the scripts on a test clock equal the model in replies, stored values and lives", () => {

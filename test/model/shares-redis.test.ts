@@ -1,12 +1,11 @@
-import { type RedisServer, startRedisServer } from "@spillway/testkit";
 import fc from "fast-check";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { decodeAllotment } from "../../packages/spillway/src/stores/redis/reply-decoding.ts";
 import { allotShares } from "../../packages/spillway/src/stores/redis/scripts/generated.ts";
 import { encodeBeat } from "../../packages/spillway/src/stores/redis/take-encoding.ts";
 import { ShareLedger, WHOLE } from "../../packages/spillway/src/stores/share-ledger.ts";
 import type { Allotment, Beat } from "../../packages/spillway/src/stores/store.ts";
+import { ownRedis } from "../support/redis-fixture.ts";
 
 /** Goes in front of the shipped script, whose own text stays as it is: the last argument is the time that it reads. */
 const PRELUDE = `
@@ -51,17 +50,10 @@ const anyStep: fc.Arbitrary<Step> = fc.record({
   claim: fc.option(fc.nat(WHOLE), { nil: undefined, freq: 6 }),
 });
 
-let server: RedisServer;
-let client: Redis;
+const redis = ownRedis();
 let sha1: string;
 beforeAll(async () => {
-  server = await startRedisServer();
-  client = new Redis(server.url);
-  sha1 = String(await client.script("LOAD", PRELUDE + allotShares.text));
-});
-afterAll(async () => {
-  client?.disconnect();
-  await server?.stop();
+  sha1 = String(await redis.client.script("LOAD", PRELUDE + allotShares.text));
 });
 
 let stories = 0;
@@ -78,7 +70,7 @@ async function play(steps: readonly Step[]): Promise<void> {
     const number = Math.max(1, own.number - 1 - behind);
     const beat: Beat = { id, number, share: claim ?? own.share, even: claim ?? own.even, ...rest };
     const args = [...encodeBeat(beat), String(nowMs * 1000 + 999)];
-    const told: Allotment = decodeAllotment(await client.evalsha(sha1, 1, key, ...args));
+    const told: Allotment = decodeAllotment(await redis.client.evalsha(sha1, 1, key, ...args));
     expect(told, `${JSON.stringify(beat)} at ${nowMs}`).toEqual(ledger.allot(beat, nowMs));
     const heard = isHeard ? told : own;
     known.set(id, { number: Math.max(own.number, number + 1), share: heard.share, even: heard.even });

@@ -1,6 +1,5 @@
-import { type RedisServer, startRedisServer } from "@spillway/testkit";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { ownRedis } from "../support/redis-fixture.ts";
 import { runModel } from "./run-model.ts";
 import { setups } from "./setups.ts";
 import { openTimed } from "./timed-driver.ts";
@@ -9,20 +8,11 @@ import { mistaken, TWINS, type Twin } from "./twins.ts";
 
 const MOST_STEPS = 20_000;
 
-let server: RedisServer;
-let client: Redis;
-beforeAll(async () => {
-  server = await startRedisServer();
-  client = new Redis(server.url);
-});
-afterAll(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
+const redis = ownRedis();
 
 describe("the model test finds a script in which", () => {
   it.each(TWINS.map((twin) => [twin.mistake, twin] as const))("%s", { timeout: 120_000 }, async (mistake, twin) => {
-    const openStore = await TimedRedisStore.load(client, mistaken(twin));
+    const openStore = await TimedRedisStore.load(redis.client, mistaken(twin));
     const { failure, steps } = await runModel({
       name: mistake,
       setups: setups(twin.algorithm ?? "token-bucket"),
@@ -39,7 +29,7 @@ describe("the model test finds a script in which", () => {
 
 it("a difference is shown as the shortest run that has one, step by step", { timeout: 120_000 }, async () => {
   const twin = TWINS.find(({ mistake }) => mistake.startsWith("an ask is served in part")) as Twin;
-  const openStore = await TimedRedisStore.load(client, mistaken(twin));
+  const openStore = await TimedRedisStore.load(redis.client, mistaken(twin));
   const { failure } = await runModel({
     name: twin.mistake,
     setups: setups("token-bucket"),

@@ -9,11 +9,15 @@ import { Redis, type RedisOptions } from "ioredis";
 import { createRateLimiter, type RateLimiter, type RateLimiterOptions, redisStore } from "spillway";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
-/** A private Redis for the tests of a file, and what they open on it. */
-export interface RedisFixture {
+/** A private Redis for the tests of a file. */
+export interface OwnRedis {
   readonly server: RedisServer;
   /** For looking at the server; tests that stop it use clients of their own. */
   readonly client: Redis;
+}
+
+/** One with what tests open on it. */
+export interface RedisFixture extends OwnRedis {
   /** A client that is closed after the test. */
   connect(options?: RedisOptions): Redis;
   /** A limiter over a client of its own, both closed after the test. The deadline is long, so that a busy machine degrades nothing. */
@@ -25,21 +29,37 @@ export interface RedisFixture {
 /** Long enough for a busy machine; tests of the deadline set their own. */
 export const PATIENT_MS = 5000;
 
-/**
- * Starts the server before the file's tests and ends it after them. After each test: no key may be without expiry, and no
- * socket may be open that was not open before.
- */
-export function redisFixture(options: RedisServerOptions = {}): RedisFixture {
+/** Starts the server before the file's tests and ends it after them; whatever they leave in it stays for the next. */
+export function ownRedis(options: RedisServerOptions = {}): OwnRedis {
   let server: RedisServer;
   let client: Redis;
-  let sockets = 0;
-  let actions: (() => Promise<void> | void)[] = [];
-
   beforeAll(async () => {
     server = await startRedisServer(options);
     client = new Redis(server.url);
     client.on("error", () => {}); // A test may have stopped the server.
     await client.ping();
+  });
+  afterAll(async () => {
+    client?.disconnect();
+    await server?.stop();
+  });
+  return {
+    get server() {
+      return server;
+    },
+    get client() {
+      return client;
+    },
+  };
+}
+
+/** As `ownRedis`, empty for each test. After each: no key may be without expiry, and no socket open that was not open before. */
+export function redisFixture(options: RedisServerOptions = {}): RedisFixture {
+  const own = ownRedis(options);
+  let sockets = 0;
+  let actions: (() => Promise<void> | void)[] = [];
+
+  beforeAll(() => {
     sockets = openSockets();
   });
 
@@ -47,6 +67,7 @@ export function redisFixture(options: RedisServerOptions = {}): RedisFixture {
     const undo = actions.reverse();
     actions = [];
     for (const action of undo) await action();
+    const { server, client } = own;
     if (!server.running) return;
     await client.ping();
     expect(await keysWithoutExpiry(client, ""), "keys without expiry").toEqual([]);
@@ -56,20 +77,16 @@ export function redisFixture(options: RedisServerOptions = {}): RedisFixture {
     });
   });
 
-  afterAll(async () => {
-    client?.disconnect();
-    await server?.stop();
-  });
-
   const fixture: RedisFixture = {
     get server() {
-      return server;
+      return own.server;
     },
     get client() {
-      return client;
+      return own.client;
     },
     connect(redisOptions = {}) {
-      const connected = new Redis(server.port, server.host, redisOptions as object);
+      const { port, host } = own.server;
+      const connected = new Redis(port, host, redisOptions as object);
       connected.on("error", () => {}); // What fails shows in the decisions.
       actions.push(() => connected.disconnect());
       return connected;
