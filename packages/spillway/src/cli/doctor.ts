@@ -145,8 +145,8 @@ const eviction = (server: OpenServer): Promise<Check> =>
     const info = await infoOf(server, "memory");
     const policy = info.get("maxmemory_policy") ?? "unknown";
     const most = Number(info.get("maxmemory") ?? 0);
-    const used = `${info.get("used_memory_human") ?? "?"} of ${most === 0 ? "no limit" : info.get("maxmemory_human")}`;
-    const found = `${policy}, ${used}`;
+    const room = most === 0 ? ", without a limit" : ` of ${info.get("maxmemory_human")}`;
+    const found = `${policy}; ${info.get("used_memory_human") ?? "?"} used${room}`;
     if (most === 0 || GOOD_EVICTION.includes(policy)) return { what: "eviction", state: "ok", found };
     const advice = "An evicted bucket comes back full. Set maxmemory-policy to volatile-ttl or noeviction.";
     return { what: "eviction", state: "wrong", found, advice };
@@ -159,7 +159,7 @@ const persistence = (server: OpenServer): Promise<Check> =>
     const failed = info.get("rdb_last_bgsave_status") === "err" || info.get("aof_last_write_status") === "err";
     const found = aof
       ? "append-only file"
-      : "snapshots or none: buckets that were written since are full after a restart";
+      : "snapshots or none: after a restart, buckets that were written since the last snapshot are full";
     if (!failed) return { what: "persistence", state: "ok", found };
     const advice = "The last save failed. Redis may refuse to write (MISCONF): look at its disk and its log.";
     return { what: "persistence", state: "wrong", found, advice };
@@ -181,12 +181,12 @@ const scripts = (server: OpenServer): Promise<Check> =>
   attempt("scripts", async () => {
     const hashes = Object.values(SCRIPTS).map(({ sha1 }) => sha1);
     const known = (await server.send(["SCRIPT", "EXISTS", ...hashes])) as number[];
-    const names = Object.keys(SCRIPTS).filter((_, i) => known[i] === 1);
-    return {
-      what: "scripts",
-      state: "ok",
-      found: `${names.length} of ${hashes.length} cached; the others are sent when they are needed`,
-    };
+    const cached = hashes.filter((_, i) => known[i] === 1).length;
+    const found =
+      cached === hashes.length
+        ? `all ${cached} cached`
+        : `${cached} of ${hashes.length} cached; the others are sent when they are needed`;
+    return { what: "scripts", state: "ok", found };
   });
 
 const slots = (server: OpenServer): Promise<Check> =>

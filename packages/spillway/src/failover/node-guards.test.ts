@@ -102,7 +102,7 @@ describe("the nodes of a store", () => {
         state: "away",
         reason: "connect ECONNREFUSED",
         message:
-          "The store two nodes at a:1 cannot decide (connect ECONNREFUSED); this process decides by its share until it is back.",
+          "The store two nodes at a:1 cannot decide (connect ECONNREFUSED); this process decides without it until it is back.",
       },
       {
         store: "two nodes",
@@ -135,7 +135,7 @@ describe("the nodes of a store", () => {
     world.answers[""] = refuse;
     await world.ask("a");
     expect(world.changes.map(({ message }) => message)).toEqual([
-      "The store two nodes cannot decide (connect ECONNREFUSED); this process decides by its share until it is back.",
+      "The store two nodes cannot decide (connect ECONNREFUSED); this process decides without it until it is back.",
     ]);
     world.nodes[0] = "a:1";
     await world.pass(200);

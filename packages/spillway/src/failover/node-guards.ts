@@ -35,8 +35,7 @@ export interface GuardsListener {
   onStillAway(): void;
 }
 
-const AWAY = (reason: string): string =>
-  `cannot decide (${reason}); this process decides by its share until it is back.`;
+const AWAY = (reason: string): string => `cannot decide (${reason}); this process decides without it until it is back.`;
 const BACK = (): string => "decides again.";
 const MOVED = (): string => "is not asked any more: its keys have moved to another node.";
 
