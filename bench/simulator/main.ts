@@ -7,7 +7,14 @@ import { WORKLOADS, type Workload } from "./workloads.ts";
 const USAGE = `npm run simulate -- [--quick] [--json] [--seed N] [--workload NAME]
 
 Runs the real client code of N replicas on a virtual clock against one simulated store, and shows by how many tokens the worst
-window was over burst + rate x length, how much of what an ideal bucket would admit was used, and what it cost.`;
+window was over burst + rate x length, how much of what an ideal bucket would admit was used, and what it cost.
+
+  --workload NAME  only runs whose name in the table holds NAME, such as uniform, zipf, random, faults, outage, fixed-window
+  --seed N         of the arrivals and the faults (1)
+  --quick          shorter and fewer runs
+  --json           one JSON document as the last line of stdout, the table on stderr
+
+Exits with 1 when a run was over the limit, with 2 when no run has such a name.`;
 
 const LEASE = { maxDrainMs: 50 };
 const FAULTS = { lostRequest: 0.02, lostReply: 0.05, doubled: 0.02 };
@@ -87,6 +94,10 @@ export async function main(args: readonly string[]): Promise<number> {
   const seed = Number(values.seed);
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be a whole number, got ${values.seed}`);
   const chosen = plan(values.quick, seed).filter(({ workload }) => workload.name.includes(values.workload ?? ""));
+  if (chosen.length === 0) {
+    process.stderr.write(`No run has "${values.workload}" in its name: --help has some that do.\n`);
+    return 2;
+  }
   const out = values.json ? process.stderr : process.stdout;
   out.write(`${HEAD}\n`);
   const runs: SimulationResult[] = [];
