@@ -63,14 +63,14 @@ export const MODES: readonly Mode[] = [
   },
   {
     name: "lease",
-    summary: "they take tokens from the store in batches and spend them locally",
+    summary: "each worker takes tokens in batches and spends them locally",
     sharesStore: true,
     createLimiter: (parts) => createRateLimiter(shared(parts)),
     judge: judgeLease,
   },
   {
     name: "outage",
-    summary: "lease, and the store cannot be reached for a part of the run",
+    summary: "as lease, but the store cannot be reached for a part of the run",
     sharesStore: true,
     outage: { from: 0.4, to: 0.7 },
     createLimiter: (parts) => createRateLimiter(shared(parts)),
