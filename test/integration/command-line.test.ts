@@ -160,6 +160,8 @@ describe("spillway doctor", () => {
     expect([code, err]).toEqual([0, ""]);
     for (const what of ["version", "rights", "eviction", "persistence", "clock", "scripts", "round trip"])
       expect(out).toMatch(new RegExp(`^ok +${what}`, "m"));
+    expect(out).toMatch(/^ok +eviction +noeviction; [\d.]+M used, without a limit$/m);
+    expect(out).toMatch(/^ok +scripts +all 6 cached$/m);
   });
 
   it("says what is wrong, and what to do", async () => {
@@ -174,7 +176,11 @@ describe("spillway doctor", () => {
     expect(code).toBe(1);
     const state = Object.fromEntries(JSON.parse(out).checks.map((check: { what: string }) => [check.what, check]));
     expect(state.rights).toMatchObject({ state: "wrong", advice: expect.stringContaining("~spillway:*") });
-    expect(state.eviction).toMatchObject({ state: "wrong", advice: expect.stringContaining("volatile-ttl") });
+    expect(state.eviction).toMatchObject({
+      state: "wrong",
+      found: expect.stringMatching(/^allkeys-lru; .* used of 100/),
+      advice: expect.stringContaining("volatile-ttl"),
+    });
   });
 
   it.each([
