@@ -70,8 +70,8 @@ th { color: var(--soft); font-weight: 500; font-size: 13px; vertical-align: bott
 th:first-child, td:first-child { text-align: left; }
 tbody tr:last-child td { border-bottom: 0; }
 ul.marks { list-style: none; margin: 0; padding: 0; }
-ul.marks li { padding: 3px 0; }
-.held, .missed { display: inline-block; min-width: 62px; font-weight: 600; }
+ul.marks li { padding: 3px 0 3px 62px; text-indent: -62px; }
+.held, .missed { display: inline-block; min-width: 62px; text-indent: 0; font-weight: 600; }
 .held { color: var(--good); }
 .missed { color: var(--bad); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 6px 20px; margin: 0; }

@@ -74,7 +74,7 @@ function renderPerSecondSection(document: DemoDocument): string {
 function renderCloseUp(document: DemoDocument, run: DemoRun): string {
   const most = Math.max(1.5 * limitPerSecond(document), ...run.admittedPerSecond);
   const plot = renderPerSecond({ ...admittedPlot(document, run), most, width: 1080 });
-  return `<div class="close-up">${panel(`${run.mode}, close up`, plot)}</div>`;
+  return `<div class="close-up">${panel(`${run.mode}, close up`, `<div class="scroll">${plot}</div>`)}</div>`;
 }
 
 function admittedPlot(document: DemoDocument, run: DemoRun): Omit<PerSecondPlot, "most"> {
