@@ -1,7 +1,9 @@
+import { invalidOption } from "./argument-error.ts";
 import { type LegacyReset, writeLegacyFields } from "./legacy-fields.ts";
 import type { LimitedResponse } from "./limited-exchange.ts";
 import { type QuotaStatus, type RateLimitWriter, writeRateLimit, writeRateLimitPolicy } from "./rate-limit-fields.ts";
 import type { RequestNote } from "./request-note.ts";
+import { dropRejection } from "./thenable.ts";
 
 /** Which fields an answer carries. */
 export interface AnswerFieldSettings {
@@ -42,11 +44,18 @@ function draftFields(
   key: string,
 ): readonly [string, string] {
   if (partitionOf !== undefined) {
-    const partitionKey = partitionOf(key);
+    const partitionKey = requirePartitionKey(partitionOf(key));
     return [writeRateLimitPolicy(policies, partitionKey), writeRateLimit(policies, partitionKey)];
   }
   const fields = writer.fieldsOf(policies);
   return [fields.rateLimitPolicy, fields.rateLimit(policies)];
+}
+
+/** @throws TypeError `ERR_SPILLWAY_INVALID_OPTION` for what is no text. */
+function requirePartitionKey(given: unknown): string {
+  if (typeof given === "string") return given;
+  dropRejection(given);
+  throw invalidOption("partitionKey", "a function that returns a string, at once", given);
 }
 
 function setOrAppend(response: LimitedResponse, name: string, value: string, note: RequestNote): void {

@@ -13,11 +13,11 @@ export function headerLines(headers: HeaderFields): ReadonlyMap<string, string> 
   for (const entry of entriesOf(headers)) {
     if (!Array.isArray(entry)) continue;
     const [name, value] = entry as readonly unknown[];
-    const text = Array.isArray(value) ? value.join(", ") : value;
-    if (typeof name !== "string" || (typeof text !== "string" && typeof text !== "number")) continue;
+    const texts = [value].flat().filter((text) => typeof text === "string" || typeof text === "number");
+    if (typeof name !== "string" || texts.length === 0) continue;
     const key = name.toLowerCase();
     const earlier = lines.get(key);
-    const line = withoutOuterSpaces(String(text));
+    const line = withoutOuterSpaces(texts.join(", "));
     lines.set(key, earlier === undefined ? line : `${earlier}, ${line}`);
   }
   return lines;

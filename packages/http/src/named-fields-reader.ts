@@ -39,12 +39,13 @@ function quotaOf(name: string): readonly [QuotaFields, string, string] | undefin
 
 /**
  * Reads `X-RateLimit-Limit`, `-Remaining`, `-Reset`, and the same with `X-Rate-Limit-`. GitHub's `X-RateLimit-Resource` is
- * the name; Discord's `X-RateLimit-Reset-After` counts before `-Reset`.
+ * the name; Discord's `X-RateLimit-Reset-After` counts before `-Reset`, and `-Retry-After` where there is neither.
  */
 export function readLegacyFields(lines: ReadonlyMap<string, string>, serverNowMs: number): readonly QuotaReading[] {
   return (["x-ratelimit", "x-rate-limit"] as const).flatMap((prefix) => {
-    const after = lines.get(`${prefix}-reset-after`);
-    const fields = after === undefined ? lines : new Map([...lines, [`${prefix}-reset`, after] as const]);
+    const reset = ["reset-after", "reset", "retry-after"].map((figure) => lines.get(`${prefix}-${figure}`));
+    const first = reset.find((value) => value !== undefined);
+    const fields = first === undefined ? lines : new Map([...lines, [`${prefix}-reset`, first] as const]);
     const separate = readSeparate(fields, prefix, serverNowMs);
     if (separate === undefined) return [];
     return joinUnnamed(separate.policies, { policy: lines.get(`${prefix}-resource`), ...separate.state }, prefix);

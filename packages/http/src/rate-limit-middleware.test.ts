@@ -284,6 +284,20 @@ describe("faults", () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
+  it.each([
+    ["is a number", () => 42 as never],
+    ["comes late", rejects],
+  ])("a partition key that %s is an error that names it, and no unhandled rejection", async (_how, partitionKey) => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    const { next } = await visit(() => admission, { partitionKey });
+    expect(next).toHaveBeenCalledTimes(1);
+    expect((next.mock.calls[0] as [Error])[0].message).toContain("Option partitionKey must be a function that returns");
+    await settled();
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
   it("a request without key and address is an error, never one of a shared bucket", async () => {
     for (const socket of [{}, null]) {
       const { next, calls } = await visit(() => admission, { key: () => null }, someRequest({ socket }));

@@ -228,6 +228,12 @@ describe("fields with names of their own", () => {
     ]);
   });
 
+  it("a wait under the name of Retry-After, where no reset is told", () => {
+    const headers = { "x-ratelimit-retry-after": "12", "x-ratelimit-remaining": "0" };
+    expect(read(headers)).toEqual([{ from: "x-ratelimit", remaining: 0, resetAfterMs: 12_000 }]);
+    expect(read({ ...headers, "x-ratelimit-reset": "20" })[0]?.resetAfterMs).toBe(20_000);
+  });
+
   it("the draft's policies behind an X- limit, as Envoy sends them", () => {
     const headers = { "x-ratelimit-limit": '10, 10;w=1;name="per-ip", 1000;w=3600', "x-ratelimit-remaining": "9" };
     expect(read(headers)).toEqual([
@@ -269,11 +275,18 @@ describe("whatever comes", () => {
     const headers = { ratelimit: '"a";r=1', "x-ratelimit-remaining": "1" };
     expect(read({ ...headers, age: "3" })).toEqual([]);
     expect(read({ ...headers, age: "0" })).toHaveLength(1);
+    expect(read({ ...headers, age: ["3", "0"] })).toEqual([]);
+    expect(read({ ...headers, age: "0, 3" })).toHaveLength(1);
+    expect(read({ ...headers, age: "3 days" })).toHaveLength(1);
   });
 
   it("gives nothing for what is no set of headers", () => {
     for (const nothing of [undefined, null, 7, "x", {}, [], [1], ["ab"], [[]], [[1, "2"]]])
       expect(readRateLimits(nothing as never, now)).toEqual([]);
+    const unreadable = { toString: () => undefined };
+    for (const value of [Symbol("x"), 1n, unreadable, [Symbol("x")], [unreadable, null]])
+      expect(readRateLimits({ ratelimit: value, "x-ratelimit-remaining": "7" } as never, now)).toHaveLength(1);
+    expect(readRateLimits({ ratelimit: [null, '"a";r=1'] } as never, now)).toHaveLength(1);
   });
 
   const names = fc.constantFrom(

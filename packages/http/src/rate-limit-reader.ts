@@ -26,7 +26,8 @@ export function readRateLimits(headers: HeaderFields, nowMs: number): readonly Q
   return [...drafted, ...named, ...(isTold ? [] : readLegacyFields(lines, serverNowMs))];
 }
 
+/** Where `Age` was sent twice, the first counts, as RFC 9111 has it. */
 function isCached(lines: ReadonlyMap<string, string>): boolean {
-  const age = lines.get("age") ?? "";
-  return /^\d+$/.test(age) && Number(age) > 0;
+  const age = /^\d+(?=[ \t]*(?:,|$))/.exec(lines.get("age") ?? "")?.[0];
+  return Number(age ?? 0) > 0;
 }

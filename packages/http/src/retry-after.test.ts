@@ -57,6 +57,8 @@ describe("writeRetryAfter with jitter", () => {
         expect(seconds * 1000).toBeLessThan(Math.max(waitMs + jitterMs + 1000, 1001));
       }),
     );
+    const [least, most] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+    expect(writeRetryAfter(least, { jitterMs: most, random: () => 1 })).toMatch(/^[1-9]\d*$/);
     for (const jitterMs of [-1, Number.NaN]) expect(writeRetryAfter(4000, { jitterMs, random: () => 1 })).toBe("4");
   });
 

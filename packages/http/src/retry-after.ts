@@ -18,7 +18,8 @@ export interface RetryAfterOptions {
  */
 export function writeRetryAfter(waitMs: number, options: RetryAfterOptions = NO_JITTER): string | undefined {
   if (!(waitMs <= Number.MAX_SAFE_INTEGER)) return undefined;
-  const seconds = Math.ceil(Math.min(waitMs + addedMs(options), Number.MAX_SAFE_INTEGER) / 1000);
+  const laterMs = Math.max(0, waitMs) + addedMs(options);
+  const seconds = Math.ceil(Math.min(laterMs, Number.MAX_SAFE_INTEGER) / 1000);
   if (latest.seconds !== seconds) latest = { seconds, text: String(Math.max(1, seconds)) };
   return latest.text;
 }
