@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { createAddressGrouping } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
 import { dropRejection } from "spillway/kit";
 import { invalidOption } from "./option-error.ts";
@@ -16,11 +17,16 @@ export function allowListed(list: AllowList | undefined): ((request: FastifyRequ
   if (!Array.isArray(list)) throw invalidOption("allowList", "an array of addresses, or a function", list);
   const addresses = new BlockList();
   for (const [index, entry] of list.entries()) addEntry(addresses, entry, `allowList[${index}]`);
-  return ({ ip }) => {
-    const family = isIP(ip);
-    return family !== 0 && addresses.check(ip, family === 4 ? "ipv4" : "ipv6");
+  return ({ ip }: { readonly ip: string | undefined }) => {
+    if (!ip) return false;
+    const address = bareAddress(ip);
+    const family = isIP(address);
+    return family !== 0 && addresses.check(address, family === 4 ? "ipv4" : "ipv6");
   };
 }
+
+/** As keys have it: without a port, brackets or a zone, which a forwarded address may come with. */
+const bareAddress = createAddressGrouping({ ipv6Subnet: 128 });
 
 function addEntry(addresses: BlockList, entry: unknown, option: string): void {
   const [address, bits, ...more] = typeof entry === "string" ? entry.split("/") : [];

@@ -35,7 +35,8 @@ export function createGuard(rule: RouteRule): Guard {
         if (decision !== undefined) goesIn = answer(rule, decision, request, reply);
       }
     } catch (error) {
-      fail(rule, error, done);
+      // Whoever has hung up has no address any more, and no use for an answer.
+      if (!isGone(request, reply)) fail(rule, error, done);
       return;
     }
     if (asked !== undefined && decision === undefined) decideLater(rule, asked, options, request, reply, done);
@@ -56,6 +57,11 @@ export function createNotFoundGuard(rule: RouteRule): Guard {
   };
 }
 
+/** Whether nobody waits for the reply any more. */
+function isGone(request: FastifyRequest, reply: FastifyReply): boolean {
+  return reply.raw.destroyed || request.raw.socket?.destroyed === true;
+}
+
 /**
  * `request.signal` is not passed on: its first use starts a watch on the request's body, which then aborts the signal for
  * the handler too as soon as the body is read. The limiter's deadline bounds the wait.
@@ -68,9 +74,13 @@ function decideLater(
   reply: FastifyReply,
   done: Done,
 ): void {
+  // Someone else may have replied meanwhile, a handler timeout for one: headers cannot be set any more.
+  const isOver = (): boolean => reply.sent || reply.raw.headersSent || isGone(request, reply);
+  const failed = (error: unknown): void => {
+    if (!isOver()) fail(rule, error, done);
+  };
   const decided = (decision: Decision): void => {
-    // Someone else may have replied meanwhile, a handler timeout for one: headers cannot be set any more.
-    if (reply.sent || reply.raw.headersSent) return;
+    if (isOver()) return;
     let goesIn: boolean;
     try {
       goesIn = answer(rule, decision, request, reply);
@@ -80,7 +90,7 @@ function decideLater(
     }
     if (goesIn) done();
   };
-  rule.limiter.consume(asked as string, options).then(decided, (error: unknown) => fail(rule, error, done));
+  rule.limiter.consume(asked as string, options).then(decided, failed);
 }
 
 /** Puts a decision on the request and the reply, and sends a refusal. Returns whether the request goes in. */

@@ -1,5 +1,6 @@
 import { joinKey, type KeyHash } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
+import { dropRejection } from "spillway/kit";
 import type { KeyFunction } from "./caller-key.ts";
 import { invalidOption, requireType } from "./option-error.ts";
 
@@ -46,7 +47,10 @@ export function byUser(idOf: (request: FastifyRequest) => string | number | null
 
 function keyOf(kind: string, value: string | undefined, hash: KeyHash | undefined): string | undefined {
   if (value === undefined || value === "") return undefined;
-  return joinKey(kind, hash === undefined ? value : hash(value));
+  const part: unknown = hash === undefined ? value : hash(value);
+  // What joinKey refuses may be a promise, which could reject.
+  dropRejection(part);
+  return joinKey(kind, part as string);
 }
 
 function headerOf({ headers }: FastifyRequest, name: string): string | undefined {

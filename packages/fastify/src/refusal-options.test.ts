@@ -1,7 +1,7 @@
 import { createKeyHash } from "@spillway/http";
 import Fastify from "fastify";
 import type { PolicyOptions } from "spillway";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { byAddress, byApiKey, byHeader, byUser, type SetupWarning, type SpillwayOptions } from "./index.ts";
 import { limitedApp, memoryLimiter, StillClock, withoutLocalState } from "./test-support.ts";
 
@@ -20,6 +20,18 @@ describe("the allow list", () => {
     for (const address of exempt) expect([address, await from(list, address)]).toEqual([address, false]);
     for (const address of ["192.0.2.2", "198.51.101.1", "2001:db9::1"])
       expect([address, await from(list, address)]).toEqual([address, true]);
+  });
+
+  it("knows a forwarded address with a port, brackets or a zone, and nobody by what is no address", async () => {
+    const list = ["192.0.2.1", "2001:db8::/32", "fe80::/10"];
+    const forwarded = async (address: string) => {
+      const app = await limitedApp({ limiter: limiter(), allowList: list }, undefined, Fastify({ trustProxy: true }));
+      return "ratelimit" in (await app.inject({ url: "/", headers: { "x-forwarded-for": address } })).headers;
+    };
+    for (const address of ["192.0.2.1:80", "[2001:db8::1]:80", "[2001:db8::1]", "fe80::1%eth0", "::ffff:c000:201"])
+      expect([address, await forwarded(address)]).toEqual([address, false]);
+    for (const address of ["192.0.2.2:80", "192.0.2.1.example", "unknown", "2001:db8"])
+      expect([address, await forwarded(address)]).toEqual([address, true]);
   });
 
   it("can be a function of the request, which must answer at once", async () => {
@@ -256,6 +268,20 @@ describe("named keys", () => {
   it("hide secrets with a hash", async () => {
     const hash = createKeyHash({ secret: "0123456789abcdef" });
     expect(await keyOf(byApiKey(hash), { "x-api-key": "42" })).toBe(`api-key:${hash("42")}`);
+  });
+
+  it("refuse a user or a hash that comes late, without an unhandled rejection", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    const late = () => Promise.reject(new Error("late")) as never;
+    for (const key of [byUser(late), byHeader("x-tenant", late)])
+      expect(JSON.parse(await keyOf(key, { "x-tenant": "a" }))).toMatchObject({
+        statusCode: 500,
+        code: "ERR_SPILLWAY_INVALID_KEY",
+      });
+    await new Promise(setImmediate);
+    expect(unhandled).not.toHaveBeenCalled();
   });
 
   it("refuse what is no header's name", () => {
