@@ -32,7 +32,7 @@ export function createGuard(rule: RouteRule): Guard {
         options = optionsOf(request);
         if (checks.isLooking) checks.note(request, keyOf(asked));
         decision = banned(rule, asked) ?? limiter.consumeNow(asked as string, options);
-        if (decision !== undefined) goesIn = answer(rule, decision, request, reply);
+        if (decision !== undefined) goesIn = answer(rule, asked, decision, request, reply);
       }
     } catch (error) {
       // Whoever has hung up has no address any more, and no use for an answer.
@@ -83,7 +83,7 @@ function decideLater(
     if (isOver()) return;
     let goesIn: boolean;
     try {
-      goesIn = answer(rule, decision, request, reply);
+      goesIn = answer(rule, asked, decision, request, reply);
     } catch (error) {
       fail(rule, error, done);
       return;
@@ -94,8 +94,8 @@ function decideLater(
 }
 
 /** Puts a decision on the request and the reply, and sends a refusal. Returns whether the request goes in. */
-function answer(rule: RouteRule, told: Decision, request: FastifyRequest, reply: FastifyReply): boolean {
-  const decision = counted(rule, rule.narrow(told));
+function answer(rule: RouteRule, asked: Asked, told: Decision, request: FastifyRequest, reply: FastifyReply): boolean {
+  const decision = counted(rule, asked, rule.narrow(told));
   request.spillway = decision;
   if (!rule.dryRun && decision.policies.length > 0) writeFields(rule, decision.policies, request, reply);
   const refusal = decision.allowed ? decision.waived : decision;
@@ -109,18 +109,18 @@ function answer(rule: RouteRule, told: Decision, request: FastifyRequest, reply:
 /** The refusal of a caller who is shut out; the limiter is not asked. */
 function banned(rule: RouteRule, asked: Asked): RefusedDecision | undefined {
   if (rule.bans === undefined || rule.bans.size === 0 || rule.dryRun) return undefined;
-  if (typeof asked === "string") return rule.bans.find(asked, performance.now());
-  for (const { key } of asked) {
-    const refusal = rule.bans.find(key, performance.now());
-    if (refusal !== undefined) return refusal;
-  }
-  return undefined;
+  return rule.bans.find(offenderOf(asked), performance.now());
 }
 
 /** Counts a refusal towards a ban. Those of an outage do not count: everybody gets them. */
-function counted(rule: RouteRule, decision: Decision): Decision {
+function counted(rule: RouteRule, asked: Asked, decision: Decision): Decision {
   if (rule.bans === undefined || rule.dryRun || decision.allowed || decision.degraded) return decision;
-  return rule.bans.note(decision.key, decision, performance.now());
+  return rule.bans.note(offenderOf(asked), decision, performance.now());
+}
+
+/** Who is shut out: who has all of the same keys. By one of them alone, a policy that all share would shut out everybody. */
+function offenderOf(asked: Asked): string {
+  return typeof asked === "string" ? `key ${asked}` : `keys ${JSON.stringify(asked.map(({ key }) => key))}`;
 }
 
 /** Several registrations can guard one route: the draft's fields are lists and name the policies of all. */

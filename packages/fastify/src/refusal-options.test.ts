@@ -171,11 +171,24 @@ describe("a ban", () => {
     for (let n = 0; n < 3; n++) expect((await app.inject("/")).json().code).toBe("SPILLWAY_NEVER");
   });
 
-  it("counts and holds under every key of a request that has several", async () => {
-    const keys = { minute: () => "shared" };
-    const app = await limitedApp({ limiter: limiter(), keys, ban: { after: 1 }, onWarning: () => {} });
-    for (let n = 0; n < 2; n++) expect((await app.inject("/")).statusCode).toBe(200);
-    for (let n = 0; n < 2; n++) expect((await app.inject("/")).json().code).toBe("SPILLWAY_BLOCKED");
+  it("of a caller with several keys shuts out nobody else who shares some of them", async () => {
+    const app = await limitedApp({
+      limiter: memoryLimiter(
+        new StillClock(),
+        { ...minute, name: "everybody" },
+        { ...minute, name: "caller", limit: 9 },
+      ),
+      keys: { everybody: () => "all" },
+      ban: { after: 2 },
+      onWarning: () => {},
+    });
+    const codeFor = async (remoteAddress: string) =>
+      (await app.inject({ url: "/", remoteAddress })).body.match(/SPILLWAY_\w+/)?.[0];
+    const [one, other] = ["192.0.2.1", "192.0.2.2"];
+    for (let n = 0; n < 2; n++) await app.inject({ url: "/", remoteAddress: one });
+    expect([await codeFor(one), await codeFor(one)]).toEqual(["SPILLWAY_LIMITED", "SPILLWAY_BLOCKED"]);
+    expect(await codeFor(other)).toBe("SPILLWAY_LIMITED");
+    expect(await codeFor(one)).toBe("SPILLWAY_BLOCKED");
   });
 
   it.each([
