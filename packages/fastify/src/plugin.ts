@@ -26,7 +26,7 @@ async function register(app: FastifyInstance, options: SpillwayOptions): Promise
   const settings = resolvePluginOptions(options);
   decorateRequests(app);
   checkClashes(app, settings.limiter, settings.warn);
-  checkUncovered(app, settings.warn);
+  checkUncovered(app, settings.warn, settings.preflights);
   const checks = new TrafficChecks(settings.warn, settings.key !== undefined);
   app.addHook("onRoute", (route) => guardRoute(app, settings, route, checks));
   if (settings.notFound) guardNotFound(app, settings, checks);

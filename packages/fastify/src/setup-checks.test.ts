@@ -136,6 +136,40 @@ describe("a route that was there before the plugin", () => {
     ]);
   });
 
+  it("is no matter where it answers preflights alone, as that of a CORS plugin, unless these count", async () => {
+    for (const [preflights, told] of [
+      [false, []],
+      [true, ["SPILLWAY_WARN_ROUTE_NOT_LIMITED"]],
+    ] as const) {
+      const { options, codes } = setup();
+      const app = Fastify();
+      app.options("*", async () => "go on");
+      await limitedApp({ ...options, preflights }, undefined, app);
+      expect(codes()).toEqual(told);
+    }
+    const { options, codes } = setup();
+    const scope: FastifyPluginCallback = (inner, _options, done) => {
+      inner.options("*", async () => "go on");
+      inner.get("/early", async () => "in");
+      inner.register(spillway, options);
+      done();
+    };
+    const app = Fastify().register(scope);
+    onTestFinished(() => app.close());
+    expect((await app.inject({ method: "OPTIONS", url: "/" })).body).toBe("go on");
+    expect(codes()).toEqual([]);
+    await app.inject("/early");
+    expect(codes()).toEqual(["SPILLWAY_WARN_ROUTE_NOT_LIMITED"]);
+  });
+
+  it("is looked for in linear time, whatever its path", async () => {
+    const { options, codes } = setup();
+    const app = Fastify();
+    app.get(`/(${"A".repeat(40)}_`, async () => "in");
+    await limitedApp(options, undefined, app);
+    expect(codes()).toEqual(["SPILLWAY_WARN_ROUTE_NOT_LIMITED"]);
+  });
+
   it("is no matter where the plugin came first, or the route is exempt", async () => {
     const { options, codes } = setup();
     const app = await limitedApp(options, (one) => {
