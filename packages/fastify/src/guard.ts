@@ -1,4 +1,4 @@
-import { type QuotaStatus, writeLegacyFields, writeRetryAfter } from "@spillway/http";
+import { type QuotaStatus, refusalStatus, writeLegacyFields, writeRetryAfter } from "@spillway/http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AskPart, ConsumeOptions, Decision, RefusedDecision } from "spillway";
 import { logRejection } from "./log-rejection.ts";
@@ -157,7 +157,7 @@ function refuse(rule: RouteRule, decision: RefusedDecision, request: FastifyRequ
   // Clients that retry a 429 without Retry-After after a wait of their own are told that none helps.
   if (decision.reason === "never") reply.header("x-should-retry", "false");
   if (rule.bodyOf.contentType !== undefined) reply.type(rule.bodyOf.contentType);
-  reply.code(429).send(body);
+  reply.code(refusalStatus(decision)).send(body);
 }
 
 /** A dry run stands in nobody's way: its faults are a warning. */

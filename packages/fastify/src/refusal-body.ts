@@ -1,4 +1,5 @@
-import { PROBLEM_CONTENT_TYPE, refusalProblem } from "@spillway/http";
+import { STATUS_CODES } from "node:http";
+import { PROBLEM_CONTENT_TYPE, refusalProblem, refusalStatus } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
 import type { RefusalReason, RefusedDecision } from "spillway";
 import { dropRejection, isThenable } from "spillway/kit";
@@ -14,18 +15,19 @@ export interface RefusalBody {
 }
 
 /** The `code` in the JSON body of a refusal. */
-export type RefusalCode = "SPILLWAY_LIMITED" | "SPILLWAY_NEVER" | "SPILLWAY_BLOCKED";
+export type RefusalCode = "SPILLWAY_LIMITED" | "SPILLWAY_NEVER" | "SPILLWAY_BLOCKED" | "SPILLWAY_UNDECIDED";
 
 /** All of a body that does not depend on the decision, by its reason. */
-const OPENINGS: Readonly<Record<RefusalReason, string>> = {
+const OPENINGS: Readonly<Record<RefusalReason | "undecided", string>> = {
   limited: opening("SPILLWAY_LIMITED", "Over the limit, come back later."),
   never: opening("SPILLWAY_NEVER", "This request costs more than its limit ever allows."),
   blocked: opening("SPILLWAY_BLOCKED", "Shut out for now."),
+  undecided: opening("SPILLWAY_UNDECIDED", "The limit cannot be told for now, come back later.", 503),
 };
 
 /** The shape of Fastify's own errors. */
-function opening(code: RefusalCode, message: string): string {
-  return `{"statusCode":429,"code":"${code}","error":"Too Many Requests","message":"${message}"`;
+function opening(code: RefusalCode, message: string, status: 429 | 503 = 429): string {
+  return `{"statusCode":${status},"code":"${code}","error":"${STATUS_CODES[status]}","message":"${message}"`;
 }
 
 /** Chooses what refusals look like. */
@@ -41,8 +43,9 @@ export function refusalBody(custom: BodyFunction | undefined, problemJson: boole
  */
 function jsonBody(): BodyFunction {
   let latest = { reason: "", waitMs: 0, text: "" };
-  return (_request, { reason, retryAfterMs }) => {
-    const waitMs = Math.ceil(retryAfterMs);
+  return (_request, decision) => {
+    const reason = refusalStatus(decision) === 503 ? "undecided" : decision.reason;
+    const waitMs = Math.ceil(decision.retryAfterMs);
     if (latest.reason !== reason || latest.waitMs !== waitMs) {
       const end = Number.isFinite(waitMs) ? `,"retryAfterMs":${waitMs}}` : "}";
       latest = { reason, waitMs, text: [OPENINGS[reason], end].join("") };

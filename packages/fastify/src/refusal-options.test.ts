@@ -141,6 +141,21 @@ describe("an onRefused that comes late and rejects", () => {
   });
 });
 
+describe("a refusal while the store is away and nobody is let in", () => {
+  it.each([false, true])("is no fault of the caller: 503, with its wait (problemJson: %j)", async (problemJson) => {
+    const real = limiter();
+    for (let n = 0; n < 2; n++) await real.consume("ip:127.0.0.1");
+    const refusal = await real.consume("ip:127.0.0.1");
+    const closed = { ...refusal, degraded: true, source: "closed" };
+    const away = { ...withoutLocalState(real), consumeNow: () => closed as never };
+    const response = await (await limitedApp({ limiter: away, problemJson })).inject("/");
+    expect([response.statusCode, response.headers["retry-after"]]).toEqual([503, "30"]);
+    const type = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
+    const plain = { statusCode: 503, code: "SPILLWAY_UNDECIDED", error: "Service Unavailable", retryAfterMs: 30_000 };
+    expect(response.json()).toMatchObject(problemJson ? { type, status: 503 } : plain);
+  });
+});
+
 describe("a ban", () => {
   it("shuts out who goes on after so many refusals, without asking the limiter, and nobody else", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });

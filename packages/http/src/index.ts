@@ -44,7 +44,7 @@ export {
 export { type RateLimitMiddleware, rateLimitMiddleware } from "./rate-limit-middleware.ts";
 // The same fields as a client reads them, in every form that servers send.
 export { readRateLimits } from "./rate-limit-reader.ts";
-export { refusalProblem } from "./refusal-problem.ts";
+export { refusalProblem, refusalStatus } from "./refusal-problem.ts";
 export { decisionOf } from "./request-note.ts";
 // The field on refusals, both ways.
 export {

@@ -24,6 +24,8 @@ export interface RefusalLike {
   readonly reason: "limited" | "never" | "blocked";
   /** `Infinity` where no wait helps. */
   readonly retryAfterMs: number;
+  /** `"closed"`: the store cannot answer, and nobody is let in meanwhile. Such a refusal is answered with 503. */
+  readonly source?: string;
 }
 
 /** What a limiter decides, as far as an answer needs it. A `Decision` of the package `spillway` is one. */

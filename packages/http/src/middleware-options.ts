@@ -43,7 +43,7 @@ export interface RateLimitMiddlewareOptions<
   readonly dryRun?: boolean;
   /** Is told of each refusal before it is sent. What it throws goes to `next` in place of the refusal. */
   readonly onRefused?: (request: Request, refusal: RefusalOf<Decision>) => void;
-  /** Sends a refusal in place of the problem document; status 429 and the fields are set, and may be changed. */
+  /** Sends a refusal in place of the problem document; the status and the fields are set, and may be changed. */
   readonly respond?: (request: Request, response: Response, refusal: RefusalOf<Decision>, next: Next) => unknown;
 }
 

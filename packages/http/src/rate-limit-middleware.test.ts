@@ -68,6 +68,13 @@ describe.each([
     expect(decisionOf(request)).toBe(refusal);
   });
 
+  it("that nobody could decide, with a store that is away, is no fault of the caller: 503, with its wait", async () => {
+    const { response, next } = await visit(as({ ...refusal, source: "closed" }));
+    expect(next).not.toHaveBeenCalled();
+    expect([response.statusCode, response.headers["retry-after"]]).toEqual([503, "4"]);
+    expect(JSON.parse(response.body as string)).toMatchObject({ title: "Temporary reduced capacity", status: 503 });
+  });
+
   it("that can never go in gets no Retry-After, and one that is blocked another problem", async () => {
     for (const retryAfterMs of [Number.POSITIVE_INFINITY, 3200]) {
       const { response } = await visit(as({ ...refusal, reason: "never", retryAfterMs }));

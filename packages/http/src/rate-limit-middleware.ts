@@ -8,7 +8,7 @@ import {
   resolveMiddlewareOptions,
 } from "./middleware-options.ts";
 import { PROBLEM_CONTENT_TYPE } from "./problem-document.ts";
-import { refusalProblem } from "./refusal-problem.ts";
+import { refusalProblem, refusalStatus } from "./refusal-problem.ts";
 import { addNote, hasNoteBy } from "./request-note.ts";
 import { writeRetryAfter } from "./retry-after.ts";
 import { dropRejection, isThenable } from "./thenable.ts";
@@ -21,7 +21,7 @@ export type RateLimitMiddleware<
 
 /**
  * Makes middleware that lets a request in, with the `RateLimit` fields on its answer, or answers 429 with `Retry-After` and a
- * problem document. `next` is called without an argument for a request that goes in, and with an error for one about
+ * problem document (503 where the limiter's store cannot answer and nobody is let in meanwhile). `next` is called without an argument for a request that goes in, and with an error for one about
  * which nothing can be decided (what `key`, `cost`, `skip` or the limiter throw): such a request is never let in. It is not
  * called for a refused request, nor when the caller has gone meanwhile.
  *
@@ -140,7 +140,7 @@ function tellRefusal(settings: MiddlewareSettings, request: LimitedRequest, refu
 
 function refuse({ settings, request, response, next }: Visit, refusal: RefusalLike): void {
   const earlierStatus = response.statusCode;
-  response.statusCode = 429;
+  response.statusCode = refusalStatus(refusal);
   const waitMs = refusal.reason === "never" ? Number.POSITIVE_INFINITY : refusal.retryAfterMs;
   const retryAfter = writeRetryAfter(waitMs, settings.retryAfter);
   if (retryAfter !== undefined) response.setHeader("Retry-After", retryAfter);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { refusalProblem } from "./refusal-problem.ts";
+import { refusalProblem, refusalStatus } from "./refusal-problem.ts";
 import { minute, refusal } from "./test-support.ts";
 
 it.each([
@@ -13,6 +13,23 @@ it.each([
     detail,
   });
 });
+
+it.each([
+  ["limited", 503, "temporary-reduced-capacity"],
+  ["never", 429, "quota-exceeded"],
+  ["blocked", 429, "abnormal-usage-detected"],
+] as const)(
+  "while the store is away and nobody is let in, one that is %s is answered with %d",
+  (reason, status, type) => {
+    const closed = { ...refusal, reason, source: "closed" } as const;
+    expect(refusalStatus(closed)).toBe(status);
+    expect(refusalProblem(closed)).toMatchObject({
+      type: `https://iana.org/assignments/http-problem-types#${type}`,
+      status,
+      "violated-policies": ["minute"],
+    });
+  },
+);
 
 it("names the policies that refuse, and no others", () => {
   const policies = [
