@@ -3,7 +3,7 @@ import { spillway } from "@spillway/fastify";
 import { eventually, startRedisServer } from "@spillway/testkit";
 import Fastify, { type FastifyInstance } from "fastify";
 import { Redis } from "ioredis";
-import { createRateLimiter, type PolicyOptions, type RateLimiter, redisStore } from "spillway";
+import { createRateLimiter, type PolicyOptions, type RateLimiter, redisStore, type StoreFailureMode } from "spillway";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FASTIFY_WAYS, type FastifyAsk, fieldsOf } from "../support/fastify-exchange.ts";
 import { manualLimiter } from "../support/manual-limiter.ts";
@@ -175,24 +175,38 @@ describe.each(CASES)("the answer of Fastify, over %s, %s", (way, who) => {
 });
 
 describe.each(Object.keys(FASTIFY_WAYS))("the answer of Fastify, over %s, while the store is away", (way) => {
-  it("tells the share of this process, and when to come back", async () => {
+  async function askAway(onStoreFailure: StoreFailureMode): Promise<FastifyAsk> {
     const away = await startRedisServer();
     await away.kill();
     const redis = new Redis(away.url, { lazyConnect: true });
     redis.on("error", () => {});
-    const limiter = createRateLimiter({ store: redisStore(redis), policies: minute, onStateChange: () => {} });
+    const options = { policies: minute, onStateChange: () => {}, onStoreFailure };
+    const limiter = createRateLimiter({ store: redisStore(redis), ...options });
     onTestFinished(async () => {
       await limiter.close();
       redis.disconnect();
       await away.stop();
     });
     await eventually(async () => (await limiter.consume("somebody else")).degraded, { withinMs: 5000 });
-    const ask = await (FASTIFY_WAYS[way] as (typeof FASTIFY_WAYS)[string])(await application(limiter));
+    return (FASTIFY_WAYS[way] as (typeof FASTIFY_WAYS)[string])(await application(limiter));
+  }
+
+  it("tells the share of this process, and when to come back", async () => {
+    const ask = await askAway("backstop");
     const answers = [await ask(), await ask(), await ask()];
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
     expect(fieldsOf(answers[0] as (typeof answers)[0])).toEqual(ONE_TAKEN);
     const refused = fieldsOf(answers[2] as (typeof answers)[0]);
     expect(refused["retry-after"]).toMatch(/^(?:30|2\d)$/);
     expect(refused.ratelimit).toBe(`"minute";r=0;t=${refused["retry-after"]}`);
+  });
+
+  it("is 503 with a wait where nobody is let in meanwhile: the caller is over no limit", async () => {
+    const ask = await askAway("closed");
+    for (const answer of [await ask(), await ask()]) {
+      expect([answer.status, fieldsOf(answer)["retry-after"]]).toEqual([503, "1"]);
+      expect(JSON.parse(answer.body)).toMatchObject({ statusCode: 503, code: "SPILLWAY_UNDECIDED" });
+    }
+    expect((await ask({ path: "/exempt" })).status).toBe(200);
   });
 });
