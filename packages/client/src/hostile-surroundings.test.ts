@@ -31,13 +31,21 @@ describe("what a caller hands in", () => {
         throw new Error("mine");
       },
     ],
+    [
+      "rejects with what has no text",
+      async () => {
+        throw Object.create(null);
+      },
+    ],
   ])("as onRetry and %s is warned about once, and changes no call", async (_how, onRetry) => {
     const heard = warnings();
     const rig = bench(failing, { ...bare, ...(onRetry && { onRetry }) });
     const outcome = await rig.finish(rig.request());
     expect([outcome.stopped, outcome.attempts.length, rig.client.stats().aborted]).toEqual(["attempts-used", 4, 0]);
     await settle();
-    expect(heard).toEqual([expect.stringMatching(/^SpillwayWarning: onRetry (threw|rejected): Error: mine$/)]);
+    expect(heard).toEqual([
+      expect.stringMatching(/^SpillwayWarning: onRetry (threw|rejected): (Error: mine|an object of no class)$/),
+    ]);
   });
 
   it("as onStateChange and throws leaves breaker and counts as they should be", async () => {

@@ -1,3 +1,5 @@
+import { thrownText } from "spillway/kit";
+
 type Listener<Event> = (event: Event) => void;
 
 /** A listener whose faults, thrown or of its promise, are warned about once and reach no call. */
@@ -5,7 +7,7 @@ export function safeListener<Event>(name: string, listener: Listener<Event> | un
   if (listener === undefined) return undefined;
   let warned = false;
   const warn = (how: string, error: unknown): void => {
-    if (!warned) globalThis.process?.emitWarning?.(`${name} ${how}: ${String(error)}`, "SpillwayWarning");
+    if (!warned) globalThis.process?.emitWarning?.(`${name} ${how}: ${thrownText(error)}`, "SpillwayWarning");
     warned = true;
   };
   return (event) => {

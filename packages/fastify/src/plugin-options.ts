@@ -9,7 +9,7 @@ import { invalidOption, requireMembers, requireType } from "./option-error.ts";
 import { requirePolicies } from "./policy-checks.ts";
 import { type BodyFunction, type RefusalBody, refusalBody } from "./refusal-body.ts";
 import { type CostFunction, requestCost } from "./request-cost.ts";
-import { emitWarning, type WarningListener } from "./setup-warning.ts";
+import { emitWarning, heardBy, type WarningListener } from "./setup-warning.ts";
 
 /** What a route can override. */
 export interface CountingOptions {
@@ -60,7 +60,10 @@ export interface SpillwayOptions extends CountingOptions {
   readonly problemJson?: boolean;
   /** Builds the body of a refusal, synchronously: whatever `reply.send` takes. Not together with `problemJson`. */
   readonly body?: BodyFunction;
-  /** Is told of a set-up that hardly is as it was meant. Defaults to one process warning each. */
+  /**
+   * Is told of a set-up that hardly is as it was meant. What it throws fails the registration, the route or the request that it is told
+   * at; what a promise that it returns rejects with is a process warning. Defaults to one process warning each.
+   */
   readonly onWarning?: WarningListener;
 }
 
@@ -126,7 +129,7 @@ export function resolvePluginOptions(options: SpillwayOptions): PluginSettings {
     dryRun: options.dryRun ?? false,
     bans: ban === undefined ? undefined : new BanTable(ban),
     bodyOf: refusalBody(body, options.problemJson ?? false),
-    warn: options.onWarning ?? emitWarning,
+    warn: options.onWarning === undefined ? emitWarning : heardBy(options.onWarning),
   });
 }
 

@@ -1,6 +1,7 @@
 import type { LegacyReset, RateLimitWriter } from "@spillway/http";
 import type { FastifyRequest } from "fastify";
 import type { RateLimiter } from "spillway";
+import { thrownText } from "spillway/kit";
 import type { BanTable } from "./ban-table.ts";
 import { callerKey } from "./caller-key.ts";
 import type { HookName } from "./hook-name.ts";
@@ -120,7 +121,7 @@ function firstFault(warn: WarningListener): (thrown: unknown) => void {
   return (thrown) => {
     if (told) return;
     told = true;
-    warn(setupWarning("SPILLWAY_WARN_DRY_RUN_FAULT", `The dry run could not decide: ${String(thrown)}`));
+    warn(setupWarning("SPILLWAY_WARN_DRY_RUN_FAULT", `The dry run could not decide: ${thrownText(thrown)}`));
   };
 }
 

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyPluginCallback } from "fastify";
 import type { PolicyOptions } from "spillway";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { byAddress, type SetupWarning, type SpillwayOptions, spillway } from "./index.ts";
 import { limitedApp, memoryLimiter, StillClock } from "./test-support.ts";
 
@@ -50,6 +50,34 @@ describe("a key that is always the same", () => {
     expect(await ask(() => "me", 1)).toEqual([]);
     expect(await ask(({ ip }) => ip, 2)).toEqual([]);
     expect(await ask(byAddress, 2)).toEqual([]);
+  });
+});
+
+describe("an onWarning", () => {
+  const forwarded = { url: "/", headers: { "x-forwarded-for": "198.51.100.1" } };
+
+  it("that rejects ends no process: it is a process warning, and the request goes in", async () => {
+    const heard = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => heard.mockRestore());
+    const onWarning = async (): Promise<void> => {
+      throw new Error("boom");
+    };
+    const app = await limitedApp({ ...setup().options, onWarning });
+    expect((await app.inject(forwarded)).statusCode).toBe(200);
+    const said = "Option onWarning rejected when told of SPILLWAY_WARN_TRUST_PROXY: Error: boom";
+    expect(heard.mock.calls).toEqual([[said, "SpillwayWarning"]]);
+  });
+
+  it("that throws makes an error of the warning", async () => {
+    const onWarning = ({ code }: SetupWarning): never => {
+      throw new Error(code);
+    };
+    const cost = { config: { spillway: { cost: 6 } } };
+    const adding = limitedApp(
+      { ...setup().options, onWarning },
+      (app) => void app.get("/dear", cost, async () => "in"),
+    );
+    await expect(adding).rejects.toThrow("SPILLWAY_WARN_COST_NEVER_FITS");
   });
 });
 

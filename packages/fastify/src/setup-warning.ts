@@ -1,3 +1,5 @@
+import { isThenable, thrownText } from "spillway/kit";
+
 /** Each has its section in `docs/warnings.md`. */
 export type SetupWarningCode =
   | "SPILLWAY_WARN_TRUST_PROXY"
@@ -42,6 +44,18 @@ const HELP: Readonly<Record<SetupWarningCode, string>> = {
 /** A warning with its help. */
 export function setupWarning(code: SetupWarningCode, message: string): SetupWarning {
   return Object.freeze({ code, message, help: HELP[code] });
+}
+
+/** The listener of a user: what it throws is its caller's matter, what a promise that it returns rejects with is a process warning. */
+export function heardBy(listener: WarningListener): WarningListener {
+  return (warning) => {
+    const told: unknown = listener(warning);
+    if (isThenable(told)) told.then(undefined, (error: unknown) => warnOfRejection(warning, error));
+  };
+}
+
+function warnOfRejection({ code }: SetupWarning, error: unknown): void {
+  process.emitWarning(`Option onWarning rejected when told of ${code}: ${thrownText(error)}`, "SpillwayWarning");
 }
 
 /** One process warning, with the code and the help. */

@@ -29,6 +29,15 @@ function optionMessage(option: string, expected: string, got: unknown): string {
   return `Option ${option} must be ${expected}, got ${show(got)}.`;
 }
 
+/** What was thrown, or rejected with, in words: that can be anything, such as an object that cannot be made a string. */
+export function thrownText(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return show(thrown);
+  }
+}
+
 /** A value as an error message shows it, never long. */
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);

@@ -1,5 +1,5 @@
 import { setAnswerFields } from "./answer-fields.ts";
-import { show } from "./argument-error.ts";
+import { show, thrownText } from "./argument-error.ts";
 import { isGone, isPreflight, type LimitedRequest, type LimitedResponse, type Next } from "./limited-exchange.ts";
 import type { DecisionLike, LimiterCallOptions, RefusalLike } from "./limiter-like.ts";
 import {
@@ -135,7 +135,7 @@ function answer(visit: Visit, decision: DecisionLike): boolean {
 function tellRefusal(settings: MiddlewareSettings, request: LimitedRequest, refusal: RefusalLike): void {
   const told = settings.onRefused?.(request, refusal);
   if (isThenable(told))
-    told.then(undefined, (error: unknown) => settings.warnOnce(`Option onRefused rejected: ${String(error)}`));
+    told.then(undefined, (error: unknown) => settings.warnOnce(`Option onRefused rejected: ${thrownText(error)}`));
 }
 
 function refuse({ settings, request, response, next }: Visit, refusal: RefusalLike): void {
@@ -179,7 +179,7 @@ function fail(settings: MiddlewareSettings, error: unknown, next: Next): void {
     next(asError(error));
     return;
   }
-  settings.warnOnce(`The rate limit's dry run could not decide: ${String(error)}`);
+  settings.warnOnce(`The rate limit's dry run could not decide: ${thrownText(error)}`);
   next();
 }
 

@@ -72,6 +72,15 @@ function withCode<E extends Error>(error: E, code: SpillwayErrorCode): E {
   return Object.assign(error, { code });
 }
 
+/** What was thrown, or rejected with, in words: that can be anything, such as an object that cannot be made a string. */
+export function thrownText(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return show(thrown);
+  }
+}
+
 /** A value as an error message shows it: with its type where that is the point, and never long. */
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);

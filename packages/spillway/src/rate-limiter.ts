@@ -41,7 +41,10 @@ export interface RateLimiterOptions {
   readonly maxKeys?: number;
   /** For tests. */
   readonly clock?: Clock;
-  /** Told of each change of the store's health. Defaults to one line through `process.emitWarning`. */
+  /**
+   * Told of each change of the store's health. What it throws, or its promise rejects with, is a process warning. Defaults to one
+   * line through `process.emitWarning`.
+   */
   readonly onStateChange?: (change: StateChange) => void;
 }
 

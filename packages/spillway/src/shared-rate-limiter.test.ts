@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { SpillwayError } from "./errors.ts";
 import type { PolicyOptions } from "./policy.ts";
 import {
   DISTANT_BUCKET as BUCKET,
@@ -43,6 +44,19 @@ describe("callers of one key", () => {
     store.held[1]?.answer();
     expect((await Promise.all(later)).map(({ remaining }) => remaining)).toEqual([98, 97]);
   });
+});
+
+it("a listener that rejects, as an async one does, ends no process: it is warned of", async () => {
+  const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  onTestFinished(() => warnings.mockRestore());
+  const onStateChange = async (): Promise<void> => {
+    throw new Error("pager is down");
+  };
+  const { limiter, store } = setup({ onStateChange });
+  store.take = () => Promise.reject(new SpillwayError("ERR_SPILLWAY_STORE_UNAVAILABLE", "gone"));
+  expect((await limiter.consume("key")).degraded).toBe(true);
+  await settled();
+  expect(warnings.mock.calls).toEqual([["onStateChange rejected: Error: pager is down", "SpillwayWarning"]]);
 });
 
 describe("keys of one turn", () => {

@@ -65,7 +65,7 @@ export class SharedRateLimiter implements RateLimiter {
       onStillAway: () => this.#degraded.onStillAway(),
       onStateChange: (change: StateChange) => {
         if (change.state === "back") this.#degraded.tellAll();
-        onStateChange(change);
+        return onStateChange(change);
       },
     });
     this.#degraded = new DegradedLanes({

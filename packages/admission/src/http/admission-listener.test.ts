@@ -237,6 +237,9 @@ describe("a listener of node:http with admission", () => {
     await Promise.all([big, small]);
   });
 
+  const wordless = (): never => {
+    throw Object.create(null);
+  };
   const boom = (): never => {
     throw new Error("boom");
   };
@@ -246,6 +249,7 @@ describe("a listener of node:http with admission", () => {
     ["cost gives no cost", { cost: ({ headers }) => Number(headers["x-cost"]) }, /got NaN/],
     ["readDeadline throws", { readDeadline: boom }, /Error: boom/],
     ["onShed throws", { onShed: boom }, /Error: boom/],
+    ["onShed throws what has no text", { onShed: wordless }, /an object of no class/],
   ])("answers 500 when %s, lets nobody in for it, and warns once", async (_title, options, fault) => {
     const warnings = heardWarnings();
     const admission = createAdmission({ slots: 1, lineMs: 0 });

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isThenable } from "spillway/kit";
+import { isThenable, thrownText } from "spillway/kit";
 import type { Admission } from "../admission.ts";
 import type { AcquireOptions } from "../ask.ts";
 import { invalidOption, requireMembers } from "../option-error.ts";
@@ -86,7 +86,7 @@ function faultReply(): (error: unknown, response?: ServerResponse) => void {
   return (error, response) => {
     if (!isTold) {
       const stack = error instanceof Error ? (error.stack ?? "") : "";
-      const message = `An option of withAdmission failed: ${String(error)}`;
+      const message = `An option of withAdmission failed: ${thrownText(error)}`;
       process.emitWarning(message, { type: "SpillwayWarning", detail: stack });
     }
     isTold = true;

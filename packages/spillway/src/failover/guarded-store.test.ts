@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { CALL, DEADLINE_MS, UNAVAILABLE, GuardWorld as World } from "../testing/failing/test-support.ts";
-import type { GuardedCall } from "./guarded-store.ts";
+import { asStoreError, type GuardedCall } from "./guarded-store.ts";
 
 describe("a flight", () => {
   it("is missed a deadline after its oldest caller came, and no sooner", async () => {
@@ -53,6 +53,10 @@ describe("a flight", () => {
       expect(sent.outcome).toBe("The store failed: thrown, not rejected");
     }
     expect([world.guard.freeFlights, world.clock.pendingTimers]).toEqual([3, 0]);
+  });
+
+  it("may fail with what cannot be made a string", () => {
+    expect(asStoreError(Object.create(null)).message).toBe("The store failed: an object of no class");
   });
 
   async function after(waitedMs: number, ms: number): Promise<{ outcome: string | undefined }> {

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from "../clock.ts";
-import { isSpillwayError, SpillwayError } from "../errors.ts";
+import { isSpillwayError, SpillwayError, thrownText } from "../errors.ts";
 import type { BucketAddress, Store, TakeCall, TakeReply } from "../stores/store.ts";
 import {
   admitsCall,
@@ -333,13 +333,13 @@ export function nodeOf(store: Store, group: number): string {
 }
 
 function asReplyError(cause: unknown): SpillwayError {
-  const message = `The store's reply cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
+  const message = `The store's reply cannot be read: ${cause instanceof Error ? cause.message : thrownText(cause)}`;
   return new SpillwayError("ERR_SPILLWAY_STORE_REPLY", message, { cause });
 }
 
 /** What a store rejects with, as the error that the limiter speaks of. */
 export function asStoreError(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = cause instanceof Error ? cause.message : thrownText(cause);
   return new SpillwayError("ERR_SPILLWAY_STORE_FAILED", `The store failed: ${message}`, { cause });
 }

@@ -71,6 +71,10 @@ class TwoNodes {
 const refuse = (): Promise<TakeReply> => Promise.reject(REFUSED);
 const silent = (): Promise<TakeReply> => new Promise(() => {});
 
+function throwOf(thrown: unknown): never {
+  throw thrown;
+}
+
 afterEach(() => {
   vi.restoreAllMocks();
 });
@@ -248,15 +252,18 @@ describe("a change", () => {
     expect(told).toEqual([REFUSED, world.changes[0]]);
   });
 
-  it("whose listener throws reaches nobody else, and is said aloud", async () => {
+  it.each<[string, () => unknown, string]>([
+    ["throws", () => throwOf(new Error("mine")), "threw: Error: mine"],
+    ["throws what has no text", () => throwOf(Object.create(null)), "threw: an object of no class"],
+    ["rejects later", async () => throwOf(new Error("mine")), "rejected: Error: mine"],
+    ["rejects with what has no text", () => Promise.reject(Object.create(null)), "rejected: an object of no class"],
+  ])("whose listener %s reaches nobody else, and is said aloud", async (_how, listener, said) => {
     const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
-    const world = new TwoNodes(() => {
-      throw new Error("mine");
-    });
+    const world = new TwoNodes(listener);
     world.answers["a:1"] = refuse;
     await world.ask("a");
     expect(world.isOpen("a")).toBe(true);
-    expect(warnings).toHaveBeenCalledWith("onStateChange threw: Error: mine", "SpillwayWarning");
+    expect(warnings.mock.calls).toEqual([[`onStateChange ${said}`, "SpillwayWarning"]]);
   });
 });
 

@@ -1,8 +1,9 @@
 import { publish } from "../channels.ts";
 import type { Clock } from "../clock.ts";
-import type { SpillwayError } from "../errors.ts";
+import { type SpillwayError, thrownText } from "../errors.ts";
 import type { HealthView, NodeHealth, StateChange } from "../health.ts";
 import type { Store } from "../stores/store.ts";
+import { isThenable } from "../thenable.ts";
 import type { BreakerState } from "./circuit-breaker.ts";
 import { NodeGuard, nodeOf } from "./guarded-store.ts";
 
@@ -25,7 +26,8 @@ export interface Absence {
 
 /** What the limiter is told of the parts of its store. */
 export interface GuardsListener {
-  onStateChange(change: StateChange): void;
+  /** What it throws, and what a promise that it returns rejects with, is a process warning. */
+  onStateChange(change: StateChange): unknown;
   onSent(): void;
   /** A node has answered a probe. */
   onAnswering(node: string, absence: Absence): void;
@@ -153,16 +155,21 @@ export class NodeGuards {
     const change: StateChange = { store: this.#store.name, node, state, reason, message };
     publish("spillway:state", change);
     try {
-      this.#listener.onStateChange(change);
+      const told = this.#listener.onStateChange(change);
+      if (isThenable(told)) told.then(undefined, (error: unknown) => warnOf("rejected", error));
     } catch (error) {
       // A listener's fault must not reach the callers who wait behind this change.
-      process.emitWarning(`onStateChange threw: ${String(error)}`, "SpillwayWarning");
+      warnOf("threw", error);
     }
   }
 
   #nameOf(node: string): string {
     return node === "" ? `The store ${this.#store.name}` : `The store ${this.#store.name} at ${node}`;
   }
+}
+
+function warnOf(fault: "threw" | "rejected", error: unknown): void {
+  process.emitWarning(`onStateChange ${fault}: ${thrownText(error)}`, "SpillwayWarning");
 }
 
 function healthOf(node: string, guard: NodeGuard): NodeHealth {

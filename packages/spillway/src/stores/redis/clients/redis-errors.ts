@@ -1,4 +1,4 @@
-import { isSpillwayError, SpillwayError } from "../../../errors.ts";
+import { isSpillwayError, SpillwayError, thrownText } from "../../../errors.ts";
 
 /** Error replies of a server that can serve nobody for now, by their first word. */
 const SERVES_NOBODY = new Set([
@@ -69,7 +69,7 @@ function firstWordOf(message: string): string {
 
 /** Node tries every address of a name, and says what became of each in an error that has no message of its own. */
 function messageOf(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause);
+  if (!(cause instanceof Error)) return thrownText(cause);
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : undefined;
   return cause.message === "" && first !== undefined ? messageOf(first) : cause.message;
 }
