@@ -59,18 +59,38 @@ describe("debts of buckets that were let go", () => {
     expect(tokensOf(debtOf("a", 300, { untilMs: Number.POSITIVE_INFINITY }), 0.5, 0, 9000)).toBe(20);
   });
 
-  it("are dropped once refill has paid them and more, or their window is over, from the oldest on", () => {
+  it("are dropped once refill has paid them and more, or their window is over, whatever is older than they are", () => {
     const debts = new Debts(10);
     debts.add(debtOf("paid", 8), whole);
     debts.add(debtOf("window", 8, { untilMs: 5000 }), whole);
     debts.add(debtOf("large", 2000), whole);
     debts.add(debtOf("late", 1), whole);
     // 0.2 s until refill begins to pay, 0.16 s for 8 tokens, and 5 s of refill are not counted.
-    debts.dropPaid(0.5, 5359, 10);
-    expect(debts.size).toBe(4);
-    debts.dropPaid(0.5, 5360, 1);
-    expect(debts.size).toBe(3);
-    debts.dropPaid(0.5, 5360, 10);
-    expect(takeAll(debts).map(({ key }) => key)).toEqual(["large", "late"]);
+    const left = [4999, 5359, 5360].map((nowMs) => {
+      debts.dropPaid(0.5, nowMs, 10);
+      return debts.keys();
+    });
+    expect(left).toEqual([["paid", "window", "large", "late"], ["paid", "large"], ["large"]]);
+  });
+
+  it("are looked at some at a time, round after round", () => {
+    const debts = new Debts(10);
+    const end = (untilMs: number): Partial<Debt> => ({ untilMs });
+    for (const [i, untilMs] of [9000, 2000, 9000, 1000, 2000].entries())
+      debts.add(debtOf(`${i}`, 1, end(untilMs)), whole);
+    const left = [1000, 1000, 1000, 2000, 2000, 2000].map((nowMs) => {
+      debts.dropPaid(0.5, nowMs, 2);
+      return debts.keys().join("");
+    });
+    expect(left).toEqual(["01234", "0124", "0124", "024", "02", "02"]);
+  });
+
+  it("that are paid give way to new ones where there is no room, though a larger one is the oldest", () => {
+    const debts = new Debts(3);
+    debts.add(debtOf("large", 1e9), whole);
+    for (const key of ["b", "c"]) debts.add(debtOf(key, 1), whole);
+    debts.dropPaid(0.5, 60_000, 10);
+    for (const key of ["d", "e"]) debts.add(debtOf(key, 20), whole);
+    expect(takeAll(debts).map(({ key }) => key)).toEqual(["large", "d", "e"]);
   });
 });

@@ -20,6 +20,8 @@ interface Link extends Debt {
 export class Debts {
   readonly #mostKeys: number;
   readonly #byKey: LRUCache<string, Link>;
+  /** Keys that this round of `dropPaid` has still to look at, the oldest last. */
+  #unlooked: string[] = [];
   /** As long as nothing has changed. */
   #oldest: Link | undefined;
 
@@ -53,20 +55,15 @@ export class Debts {
       else rest = { ...link, next: rest };
     if (found === undefined) return undefined;
     this.#oldest = undefined;
-    if (rest === undefined) this.#byKey.delete(key);
+    if (rest === undefined) this.#forget(key);
     else this.#byKey.set(key, rest);
     return found;
   }
 
-  /** Drops, from the oldest on, those that are paid, `most` at a time. */
+  /** Looks at `most` keys, from the oldest on and then from the start again, and drops the debts of those where all are paid. */
   dropPaid(share: number, nowMs: number, most: number): void {
-    const paid: string[] = [];
-    for (const key of this.#byKey.rkeys()) {
-      if (paid.length === most || !isOver(this.#byKey.peek(key), share, nowMs)) break;
-      paid.push(key);
-    }
-    for (const key of paid) this.#byKey.delete(key);
-    if (paid.length > 0) this.#oldest = undefined;
+    if (this.#unlooked.length === 0) this.#unlooked = [...this.#byKey.keys()];
+    for (const key of this.#unlooked.splice(-most)) if (isOver(this.#byKey.peek(key), share, nowMs)) this.#forget(key);
   }
 
   /** Those that have some, in order of age. */
@@ -79,9 +76,15 @@ export class Debts {
     const taken: Debt[] = [];
     for (let link = this.#byKey.get(key); link !== undefined; link = link.next) taken.push(link);
     if (taken.length === 0) return taken;
+    this.#forget(key);
+    return taken;
+  }
+
+  #forget(key: string): void {
     this.#oldest = undefined;
     this.#byKey.delete(key);
-    return taken;
+    // There may be no next round for long.
+    if (this.#byKey.size === 0) this.#unlooked = [];
   }
 }
 

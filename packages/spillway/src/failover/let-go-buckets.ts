@@ -100,7 +100,7 @@ export class LetGoBuckets {
       .filter(({ tokens }) => tokens > 0);
   }
 
-  /** Forgets what is as if it had never been, `most` debts at a time. */
+  /** Forgets what is as if it had never been; looks at the debts of `most` keys. */
   tidy(nowMs: number, most: number): void {
     if (this.isEmpty) return;
     this.#debts.dropPaid(this.#shareAt(nowMs), nowMs, most);
