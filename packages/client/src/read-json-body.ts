@@ -1,5 +1,5 @@
 import type { Clock } from "spillway";
-import { onAbort } from "./on-abort.ts";
+import { onAbort } from "spillway/kit";
 
 const MOST_BYTES = 16_384;
 

@@ -1,7 +1,8 @@
 import type { Clock } from "spillway";
+import { onAbort } from "spillway/kit";
+import { abortBodyWith } from "./abort-body.ts";
 import { timeoutError } from "./client-error.ts";
 import type { Fetch, FetchInit, FetchInput } from "./fetch-types.ts";
-import { abortBodyWith, onAbort } from "./on-abort.ts";
 import { readJsonBody } from "./read-json-body.ts";
 
 /** How long the JSON of a 429 may take once its head is there. */

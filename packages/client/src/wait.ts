@@ -1,5 +1,5 @@
 import type { Clock } from "spillway";
-import { onAbort } from "./on-abort.ts";
+import { onAbort } from "spillway/kit";
 
 /**
  * Waits, or until it is woken. An abort ends it at once, with the signal's reason as the rejection and no timer left.

@@ -27,9 +27,14 @@ function checkOptions(options: ConsumeOptions): void {
   for (const name in options)
     if (name !== "cost" && name !== "signal") throw invalidArgument("options", "cost and signal only", name);
   const { signal } = options;
-  if (signal !== undefined && typeof signal?.throwIfAborted !== "function")
-    throw invalidArgument("signal", "an AbortSignal", signal);
+  if (signal !== undefined && !isSignal(signal)) throw invalidArgument("signal", "an AbortSignal", signal);
   signal?.throwIfAborted();
+}
+
+/** Whether it has all that is used of a signal: what fails once a caller stands in line would leave it there. */
+function isSignal(value: unknown): boolean {
+  const { throwIfAborted, addEventListener, removeEventListener } = (value ?? {}) as Partial<AbortSignal>;
+  return [throwIfAborted, addEventListener, removeEventListener].every((method) => typeof method === "function");
 }
 
 /** The signal of a request that is about several keys: the costs are those of its parts. */

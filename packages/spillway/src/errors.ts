@@ -1,3 +1,5 @@
+import { dropRejection } from "./thenable.ts";
+
 /**
  * Every code that a {@link SpillwayError}, or a bad argument, carries. `docs/errors.md` says of each what to do.
  */
@@ -37,7 +39,7 @@ export function isSpillwayError(value: unknown): value is SpillwayError {
 
 /** A bad option: names the option, what was expected and what came. */
 export function invalidOption(option: string, expected: string, got: unknown): SpillwayError {
-  return new SpillwayError("ERR_SPILLWAY_INVALID_OPTION", `Option ${option} must be ${expected}, got ${show(got)}.`);
+  return new SpillwayError("ERR_SPILLWAY_INVALID_OPTION", `Option ${option} must be ${expected}, got ${shown(got)}.`);
 }
 
 /** A call of a limiter that is closed. */
@@ -47,17 +49,17 @@ export function limiterClosed(): SpillwayError {
 
 /** A bad key: a `TypeError`, since no caller can mend it by waiting. */
 export function invalidKey(expected: string, got: unknown): TypeError {
-  return withCode(new TypeError(`A key must be ${expected}, got ${show(got)}.`), "ERR_SPILLWAY_INVALID_KEY");
+  return withCode(new TypeError(`A key must be ${expected}, got ${shown(got)}.`), "ERR_SPILLWAY_INVALID_KEY");
 }
 
 /** A bad argument of a call, other than a key or a cost: a `TypeError`. */
 export function invalidArgument(name: string, expected: string, got: unknown): TypeError {
-  return withCode(new TypeError(`The ${name} must be ${expected}, got ${show(got)}.`), "ERR_SPILLWAY_INVALID_OPTION");
+  return withCode(new TypeError(`The ${name} must be ${expected}, got ${shown(got)}.`), "ERR_SPILLWAY_INVALID_OPTION");
 }
 
 /** A bad cost: `TypeError` for what is no number, `RangeError` for a number outside the range. */
 export function invalidCost(got: unknown, name = "cost"): TypeError | RangeError {
-  const message = `A ${name} must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}, got ${show(got)}.`;
+  const message = `A ${name} must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}, got ${shown(got)}.`;
   const error = typeof got === "number" ? new RangeError(message) : new TypeError(message);
   return withCode(error, "ERR_SPILLWAY_INVALID_COST");
 }
@@ -70,6 +72,12 @@ export function unknownPolicy(name: unknown): TypeError {
 
 function withCode<E extends Error>(error: E, code: SpillwayErrorCode): E {
   return Object.assign(error, { code });
+}
+
+/** As `show`, of what was given in the place of something else: if it is a promise, nobody waits for it any more. */
+function shown(got: unknown): string {
+  dropRejection(got);
+  return show(got);
 }
 
 /** What was thrown, or rejected with, in words: that can be anything, such as an object that cannot be made a string. */

@@ -90,6 +90,11 @@ describe("a request about several keys", () => {
     ["no part", [], "The ask must be a key, or 1 to 16 parts, got an array of 0."],
     ["too many parts", Array.from({ length: 17 }, (_, i) => user(`${i}`)), "got an array of 17"],
     ["a part that is none", ["ann"], 'The ask[0] must be an object such as { policy, key, cost }, got "ann".'],
+    [
+      "a part left out",
+      Object.assign(new Array(2), { 1: user("ann") }),
+      "The ask[0] must be an object such as { policy, key, cost }, got undefined.",
+    ],
     ["a misspelt name", [{ policy: "user", key: "ann", costs: 3 }], 'policy, key, cost only, got "costs"'],
     ["an unknown policy", [{ policy: "users", key: "ann" }], 'got one for "users"'],
     ["no policy", [{ key: "ann" }], "got one for undefined"],

@@ -42,7 +42,8 @@ export class JointAsks {
   read(parts: readonly AskPart[]): JointAsk {
     if (parts.length < 1 || parts.length > MOST_PARTS)
       throw invalidArgument("ask", `a key, or 1 to ${MOST_PARTS} parts`, parts);
-    const policies = parts.map((part: unknown, i) => this.#policyOf(part, i));
+    // A list may have holes, which `map` leaves out.
+    const policies = Array.from(parts, (part: unknown, i) => this.#policyOf(part, i));
     const keys = parts.map(({ key }: AskPart) => key);
     const id = JSON.stringify(parts.map(({ policy, key }: AskPart) => [policy, key]));
     for (let i = 0; i < parts.length; i++)

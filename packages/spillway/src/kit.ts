@@ -2,5 +2,6 @@
 // all of them, with what was expected and what came.
 export { durationUs } from "./duration.ts";
 export { invalidOption, thrownText } from "./errors.ts";
+export { onAbort } from "./on-abort.ts";
 export { requireNumber, requireObject, requireWhole } from "./options.ts";
 export { dropRejection, isThenable } from "./thenable.ts";

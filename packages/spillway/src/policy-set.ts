@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { invalidCost, invalidOption, show, unknownPolicy } from "./errors.ts";
 import { type Policy, type PolicyOptions, resolvePolicy } from "./policy.ts";
+import { isThenable } from "./thenable.ts";
 
 /** One policy, several that all must admit, or a synchronous function of the key that returns either (tiers). */
 export type PoliciesOption =
@@ -54,21 +55,26 @@ export function policyResolver(option: PoliciesOption): PolicyResolver {
 }
 
 function resolveSet(option: unknown, at: string): PolicySet {
-  if (option instanceof Promise) {
-    option.catch(() => {});
-    throw invalidOption(at, "synchronous: policies, not a promise of them", option);
-  }
+  requireSynchronous(option, at);
   if (typeof option !== "object" || option === null)
     throw invalidOption(at, "a policy, an array of policies, or a function of the key that returns either", option);
   const list: unknown[] = Array.isArray(option) ? [...option] : [option];
   if (list.length < 1 || list.length > MOST_POLICIES)
     throw invalidOption(at, `one policy, or an array of 1 to ${MOST_POLICIES}`, option);
-  const policies = list.map((entry, index) => resolvePolicy(entry, Array.isArray(option) ? `${at}[${index}]` : at));
+  const policies = list.map((entry, index) => {
+    const where = Array.isArray(option) ? `${at}[${index}]` : at;
+    requireSynchronous(entry, where);
+    return resolvePolicy(entry, where);
+  });
   for (const [index, { name }] of policies.entries()) {
     if (policies.findIndex((other) => other.name === name) !== index)
       throw invalidOption(`${at}[${index}].name`, "different from the names before it", name);
   }
   return Object.freeze({ policies: Object.freeze(policies), unitCosts: Object.freeze(policies.map(() => 1)) });
+}
+
+function requireSynchronous(option: unknown, at: string): void {
+  if (isThenable(option)) throw invalidOption(at, "synchronous: policies, not a promise of them", option);
 }
 
 /**

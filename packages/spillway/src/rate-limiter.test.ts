@@ -231,6 +231,23 @@ describe("refund", () => {
     await limiter.refund(await limiter.consume("key", { cost: 0 }));
     expect(await remainingOf(limiter)).toEqual([0]);
   });
+
+  it.each<[string, object | null]>([
+    ["nothing", null],
+    ["no list of costs", { costs: undefined }],
+    ["no list of policies", { policies: undefined }],
+    ["text for a cost", { costs: ["5"] }],
+    ["a cost without end", { costs: [Number.POSITIVE_INFINITY] }],
+    ["a part of a token", { costs: [1.5] }],
+  ])("gives nothing for what consume cannot have given: %s", async (_what, damage) => {
+    const { limiter } = setup(BUCKET);
+    const decision = await limiter.consume("key", { cost: 4 });
+    const damaged = (damage === null ? null : { ...decision, ...damage }) as Decision;
+    await expect(limiter.refund(damaged)).rejects.toMatchObject({
+      code: expect.stringMatching(/INVALID_(OPTION|COST)$/),
+    });
+    expect(await remainingOf(limiter)).toEqual([1]);
+  });
 });
 
 describe("reset", () => {

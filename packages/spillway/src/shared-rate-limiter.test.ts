@@ -1,6 +1,8 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SpillwayError } from "./errors.ts";
 import type { PolicyOptions } from "./policy.ts";
+import { createRateLimiter } from "./rate-limiter.ts";
 import {
   DISTANT_BUCKET as BUCKET,
   DEADLINE_MS,
@@ -135,6 +137,18 @@ describe("a signal", () => {
   });
 });
 
+it("a signal that many callers share has one listener, and none once they have their decisions", async () => {
+  const { limiter, store } = setup();
+  store.holds = true;
+  const { signal } = new AbortController();
+  const all = Array.from({ length: 12 }, (_, i) => limiter.consume(`key:${i}`, { signal }));
+  await settled();
+  expect(getEventListeners(signal, "abort").length).toBe(1);
+  for (const { answer } of store.held) answer();
+  await Promise.all(all);
+  expect(getEventListeners(signal, "abort").length).toBe(0);
+});
+
 describe("close", () => {
   it("decides at once for everybody who still waits", async () => {
     const all = setup();
@@ -189,6 +203,7 @@ describe("options of consume that say nothing", () => {
     ["null", null],
     ["a misspelt cost", { costs: 5 }],
     ["a signal that is none", { signal: {} }],
+    ["a signal that cannot be listened to", { signal: { throwIfAborted() {} } }],
   ])("are refused before anything is sent: %s", async (_, options) => {
     const { limiter, store } = setup();
     const given = options as unknown as { cost: number };
@@ -205,6 +220,17 @@ describe("options of consume that say nothing", () => {
     expect(() => limiter.consumeNow("key", { signal })).toThrow("gone");
     expect(store.calls).toEqual([]);
   });
+});
+
+it("a promise in the place of a value is named, and does not end the process when it is rejected", async () => {
+  const { limiter } = setup();
+  const late = () => Promise.reject(new Error("nobody waits for this")) as never;
+  await expect(limiter.consume(late())).rejects.toThrow("A key must be a string, got an object of Promise.");
+  await expect(limiter.consume("key", { cost: late() })).rejects.toThrow("got an object of Promise.");
+  await expect(limiter.penalize("key", late())).rejects.toThrow("got an object of Promise.");
+  expect(() => createRateLimiter({ policies: BUCKET, deadlineMs: late() })).toThrow("got an object of Promise.");
+  expect(() => createRateLimiter({ policies: [late()] })).toThrow("Option policies[0] must be synchronous");
+  await settled();
 });
 
 describe("more callers than one call should carry", () => {

@@ -3,20 +3,21 @@ import { costsOf, requireKey, signalOf } from "./consume-options.ts";
 import { allowed, refused } from "./decide.ts";
 import type { AllowedDecision, Decision } from "./decision.ts";
 import { type Duration, durationUs } from "./duration.ts";
-import { invalidArgument, invalidKey, limiterClosed, SpillwayError } from "./errors.ts";
+import { invalidKey, limiterClosed, SpillwayError } from "./errors.ts";
 import { DegradedLanes } from "./failover/degraded-lanes.ts";
 import { asStoreError } from "./failover/guarded-store.ts";
 import { NodeGuards } from "./failover/node-guards.ts";
 import type { StateChange } from "./health.ts";
 import { type AskPart, type JointAsk, JointAsks } from "./joint-ask.ts";
 import { consumeApart, splitBySlot } from "./joint-decision.ts";
-import { addressesOf, refundOf, statesOf, statusesOf } from "./key-buckets.ts";
+import { addressesOf, refundOf, requireDecision, statesOf, statusesOf } from "./key-buckets.ts";
 import { Denial } from "./lease/denial.ts";
 import { Lane } from "./lease/lane.ts";
 import { Lanes } from "./lease/lanes.ts";
 import { drainMs } from "./lease/lease-budget.ts";
 import { LeaseClient } from "./lease/lease-client.ts";
 import { type ResolvedOptions, resolveLimiterOptions } from "./limiter-options.ts";
+import { onAbort } from "./on-abort.ts";
 import { type PolicyView, viewsOf } from "./policy.ts";
 import { type Cost, type PolicySet, resolveCosts } from "./policy-set.ts";
 import type { ConsumeOptions, PeekResult, RateLimiter, RateLimiterOptions } from "./rate-limiter.ts";
@@ -136,14 +137,13 @@ export class SharedRateLimiter implements RateLimiter {
   #askUntil(lane: Lane, costs: readonly number[], signal: AbortSignal): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const caller = this.#client.ask(lane, costs, (decision) => {
-        signal.removeEventListener("abort", abort);
+        takeBack();
         resolve(decision);
       });
-      const abort = (): void => {
+      const takeBack = onAbort(signal, () => {
         caller.abandon();
         reject(signal.reason);
-      };
-      signal.addEventListener("abort", abort, { once: true });
+      });
     });
   }
 
@@ -274,8 +274,7 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   async #refund(decision: Decision): Promise<void> {
-    if (typeof decision !== "object" || decision === null || !Array.isArray(decision.costs))
-      throw invalidArgument("decision", "what consume gave", decision);
+    requireDecision(decision);
     if (!decision.allowed || decision.waived !== undefined || decision.degraded || this.#refunded.has(decision)) return;
     this.#refunded.add(decision);
     await this.#adjust(refundOf(decision, (key) => this.#laneOf(key).set));
