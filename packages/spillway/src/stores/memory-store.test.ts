@@ -60,6 +60,21 @@ describe("memoryStore", () => {
     expect(await isServed(store, "one", 1)).toBe(false);
   });
 
+  it("keeps the buckets of a thousand names of policies, those that were used last", async () => {
+    const { store } = setup();
+    const named = (i: number): Policy => policyOf({ name: `name-${i}` });
+    const hot = named(0);
+    for (let i = 0; i < 2500; i++) {
+      await take(store, "key", 10, hot);
+      await take(store, "key", 10, named(i));
+    }
+    expect(await isServed(store, "key", 1, hot)).toBe(false);
+    // Another object of the name is the same policy.
+    expect(await isServed(store, "key", 1, named(0))).toBe(false);
+    expect(await isServed(store, "key", 1, named(2400))).toBe(false);
+    expect(await isServed(store, "key", 1, named(1))).toBe(true);
+  });
+
   it("peeks without taking, making or keeping anything", async () => {
     const { store } = setup({ maxKeys: 1 });
     await take(store, "kept", 4);

@@ -4,6 +4,7 @@ import { advance, algorithmOf, type BucketState, copyOf, reset, summaryOf } from
 import { type Clock, systemClock } from "../clock.ts";
 import { requireObject, requireWhole } from "../options.ts";
 import type { Policy } from "../policy.ts";
+import { BucketTable } from "./bucket-table.ts";
 import { refusedCosts } from "./refused-costs.ts";
 import type {
   Adjustment,
@@ -18,7 +19,10 @@ import type {
 import { applyTake, type OpenBucket } from "./take.ts";
 
 export interface MemoryStoreOptions {
-  /** Buckets kept per policy, 1 to 10,000,000; the least recently used make room. Defaults to 100,000. */
+  /**
+   * Buckets kept per policy, 1 to 10,000,000; the least recently used make room. Defaults to 100,000. Of policies, 1000 names are
+   * kept.
+   */
   readonly maxKeys?: number;
   /** For tests. Defaults to the machine's monotonic clock. */
   readonly clock?: Clock;
@@ -39,18 +43,26 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new InMemoryStore(maxKeys, options.clock ?? systemClock);
 }
 
+/** A function of the key may name as many policies as there are keys. */
+const MOST_TABLES = 1000;
+
 class InMemoryStore implements MemoryStore {
   readonly name = "memory";
   readonly #maxKeys: number;
   readonly #clock: Clock;
   readonly #originUs: number;
-  readonly #tables = new Map<string, LRUCache<string, BucketState>>();
+  readonly #tables: LRUCache<string, BucketTable>;
   /** The same by policy object, since to make a name at each call would cost more than the decision. */
-  readonly #tablesByPolicy = new WeakMap<Policy, LRUCache<string, BucketState>>();
+  #tablesByPolicy = new WeakMap<Policy, BucketTable>();
 
   constructor(maxKeys: number, clock: Clock) {
     this.#maxKeys = maxKeys;
     this.#clock = clock;
+    // A policy that is used again must not go on with a table that others of its name do not find.
+    const dispose = (): void => {
+      this.#tablesByPolicy = new WeakMap();
+    };
+    this.#tables = new LRUCache({ max: MOST_TABLES, dispose });
     this.#originUs = Math.round((clock.wallMs() - clock.monotonicMs()) * 1000);
   }
 
@@ -122,7 +134,7 @@ class InMemoryStore implements MemoryStore {
     let state = table.get(key);
     if (state === undefined) {
       state = algorithmOf(shape).open(shape, nowUs);
-      table.set(key, state);
+      table.add(key, state);
     }
     const quietUs = state.kind === "token-bucket" ? Math.max(0, nowUs - state.timeUs) : 0;
     advance(state, shape, nowUs);
@@ -130,11 +142,11 @@ class InMemoryStore implements MemoryStore {
   }
 
   /** Policies of one name and algorithm share a table, as they share keys in Redis. */
-  #tableOf(policy: Policy): LRUCache<string, BucketState> {
+  #tableOf(policy: Policy): BucketTable {
     const known = this.#tablesByPolicy.get(policy);
     if (known !== undefined) return known;
     const id = `${policy.name}:${policy.algorithm}`;
-    const table = this.#tables.get(id) ?? new LRUCache<string, BucketState>({ max: this.#maxKeys });
+    const table = this.#tables.get(id) ?? new BucketTable(this.#maxKeys);
     this.#tables.set(id, table);
     this.#tablesByPolicy.set(policy, table);
     return table;
