@@ -16,6 +16,16 @@ describe("a table of buckets", () => {
     expect(new BucketTable(3).room).toBe(3);
   });
 
+  it("keeps long keys apart, and no longer than 243 characters", () => {
+    const table = new BucketTable(10);
+    const long = "k".repeat(60_000);
+    const keys = [`${long}a`, `${long}b`, `${long}\ud800`, `${long}\ud801`, "k".repeat(200), "k".repeat(201)];
+    for (const [i, key] of keys.entries()) table.add(key, stateOf(i));
+    expect(keys.map((key) => table.get(key))).toEqual(keys.map((_, i) => stateOf(i)));
+    expect(table.peek(`${long}a`)).toEqual(stateOf(0));
+    expect(Math.max(...[...table.keptKeys()].map((key) => key.length))).toBe(243);
+  });
+
   it("loses none while there is room, and then those that were used least recently, however it has grown", () => {
     const table = new BucketTable(3000);
     for (let i = 0; i < 3000; i++) {

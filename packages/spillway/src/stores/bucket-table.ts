@@ -1,9 +1,15 @@
+import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { BucketState } from "../algorithms/bucket.ts";
 
 /** A cache takes all of its room when it is made, 28 bytes a key. */
 const FIRST_ROOM = 256;
 const GROWTH = 8;
+
+/** Longer keys are kept as a hash: who may choose their key must not choose how much memory it takes. In UTF-16 code units. */
+const LONGEST_PLAIN = 200;
+/** Makes of a hash a text that is too long for a key that is kept as it is. */
+const HASHED = "#".repeat(LONGEST_PLAIN);
 
 /** Buckets by key, up to a number of them; the least recently used make room. What is used takes room, not what may come. */
 export class BucketTable {
@@ -21,18 +27,23 @@ export class BucketTable {
   }
 
   get(key: string): BucketState | undefined {
-    return this.#buckets.get(key);
+    return this.#buckets.get(shortOf(key));
   }
 
   /** As `get`, and does not count as use. */
   peek(key: string): BucketState | undefined {
-    return this.#buckets.peek(key);
+    return this.#buckets.peek(shortOf(key));
   }
 
   /** Of a key that has none. */
   add(key: string, state: BucketState): void {
     if (this.#buckets.size === this.room && this.room < this.#mostKeys) this.#grow();
-    this.#buckets.set(key, state);
+    this.#buckets.set(shortOf(key), state);
+  }
+
+  /** The keys as they are kept. */
+  keptKeys(): Iterable<string> {
+    return this.#buckets.keys();
   }
 
   clear(): void {
@@ -44,4 +55,10 @@ export class BucketTable {
     this.#buckets = new LRUCache({ max: Math.min(GROWTH * this.room, this.#mostKeys) });
     for (const key of before.rkeys()) this.#buckets.set(key, before.peek(key) as BucketState);
   }
+}
+
+/** The same for equal keys only. */
+function shortOf(key: string): string {
+  if (key.length <= LONGEST_PLAIN) return key;
+  return HASHED + createHash("sha256").update(key, "utf16le").digest("base64url");
 }
