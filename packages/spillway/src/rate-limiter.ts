@@ -37,7 +37,7 @@ export interface RateLimiterOptions {
    * processes that are not there is kept for them. Whole, from 1. Defaults to 1.
    */
   readonly replicas?: number;
-  /** How many keys are remembered locally: 1 to 10,000,000. Defaults to 100,000. */
+  /** How many keys are remembered locally: 1 to 10,000,000; of those longer than 2048 characters a 64th. Defaults to 100,000. */
   readonly maxKeys?: number;
   /** For tests. */
   readonly clock?: Clock;

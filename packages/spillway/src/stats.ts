@@ -24,8 +24,8 @@ export interface LimiterStats {
   readonly share: number;
   /**
    * Keys of which this limiter keeps something: callers who wait, leased tokens, a remembered refusal; or while the store is away
-   * those that have a share, when these are more. At most `maxKeys`, and those with callers or leased tokens; what a memory store
-   * keeps is not among them.
+   * those that have a share, when these are more. At most `maxKeys`, a 64th as many that are longer than 2048 characters, and those with
+   * callers or leased tokens; what a memory store keeps is not among them.
    */
   readonly keys: number;
   readonly store: string;

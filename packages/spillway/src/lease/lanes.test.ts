@@ -57,6 +57,15 @@ describe("lanes", () => {
     expect(lanes.decidedMs(new Lane("first", SET), 9)).toBe(7);
   });
 
+  it("of long keys are kept for a 64th as many, which takes no place from others", () => {
+    const lanes = new Lanes(128);
+    for (let i = 0; i < 128; i++) keep(lanes, worthKeeping(`usual:${i}`));
+    const long = "k".repeat(2048);
+    for (let i = 0; i < 5; i++) keep(lanes, worthKeeping(`${long}${i}`));
+    expect([lanes.find(`${long}2`, SET), lanes.find(`${long}3`, SET)?.key]).toEqual([undefined, `${long}3`]);
+    expect([lanes.find("usual:0", SET)?.key, lanes.size]).toEqual(["usual:0", 130]);
+  });
+
   it("of a key whose policies have changed are two, the older of which does not take the newer one's place", () => {
     const lanes = new Lanes(10);
     const [older, newer] = [worthKeeping("key"), new Lane("key", OTHER_SET)];

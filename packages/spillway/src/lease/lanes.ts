@@ -5,15 +5,19 @@ import { RecentKeys } from "./recent-keys.ts";
 
 /** How many keys more than those with lanes are known to have been decided for. */
 const RECENT_PER_KEPT = 8;
+/** Of longer keys (in UTF-16 code units) fewer are kept: who may choose their key must not choose how much memory it takes. */
+const LONGEST_USUAL = 2048;
+const KEPT_PER_LONG = 64;
 
 /**
  * The lanes of this process: those at work, with callers, a call under way or leased tokens, and of the others the ones with
- * something to remember, at most `maxKeys` of these. Of all other keys no more is kept than when the store last decided for
+ * something to remember, at most `maxKeys` of these, and a 64th as many whose keys are long. Of all other keys no more is kept than when the store last decided for
  * them.
  */
 export class Lanes {
   readonly #atWork = new Map<string, Lane>();
   readonly #kept: LRUCache<string, Lane>;
+  readonly #keptLong: LRUCache<string, Lane>;
   readonly #recent: RecentKeys;
 
   constructor(maxKeys: number) {
@@ -22,12 +26,14 @@ export class Lanes {
       if (reason === "evict") this.#recent.note(key, lane.decidedMs ?? Number.NEGATIVE_INFINITY);
     };
     this.#kept = new LRUCache({ max: maxKeys, dispose, noDisposeOnSet: true });
+    const mostLong = Math.ceil(maxKeys / KEPT_PER_LONG);
+    this.#keptLong = new LRUCache({ max: mostLong, dispose, noDisposeOnSet: true });
   }
 
   /** How many keys have one. */
   get size(): number {
-    let size = this.#kept.size;
-    for (const key of this.#atWork.keys()) if (!this.#kept.has(key)) size++;
+    let size = this.#kept.size + this.#keptLong.size;
+    for (const key of this.#atWork.keys()) if (!this.#keptWith(key).has(key)) size++;
     return size;
   }
 
@@ -38,8 +44,13 @@ export class Lanes {
   }
 
   #findKept(key: string, set: PolicySet): Lane | undefined {
-    const kept = this.#kept.size === 0 ? undefined : this.#kept.get(key);
+    const those = this.#keptWith(key);
+    const kept = those.size === 0 ? undefined : those.get(key);
     return kept?.set === set ? kept : undefined;
+  }
+
+  #keptWith(key: string): LRUCache<string, Lane> {
+    return key.length > LONGEST_USUAL ? this.#keptLong : this.#kept;
   }
 
   /** When the key of a lane was last decided for; minus infinity when nothing is known of it. */
@@ -67,7 +78,7 @@ export class Lanes {
     if (lane.superseded) return;
     const { key } = lane;
     this.#atWork.delete(key);
-    if (lane.isWorthKeeping) this.#kept.set(key, lane);
+    if (lane.isWorthKeeping) this.#keptWith(key).set(key, lane);
     else if (lane.decidedMs !== undefined) this.#recent.note(key, lane.decidedMs);
   }
 
@@ -79,10 +90,6 @@ export class Lanes {
 
   /** Of a lane that has got something to remember without a call. */
   keep(lane: Lane): void {
-    this.#kept.set(lane.key, lane);
-  }
-
-  values(): Iterable<Lane> {
-    return this.#kept.values();
+    this.#keptWith(lane.key).set(lane.key, lane);
   }
 }
