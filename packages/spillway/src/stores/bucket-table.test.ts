@@ -6,18 +6,18 @@ const stateOf = (startUs: number): BucketState => ({ kind: "fixed-window", start
 
 describe("a table of buckets", () => {
   it("takes room as it is used, up to its most", () => {
-    const table = new BucketTable(5000);
+    const table = new BucketTable(5000, 256);
     const rooms = new Set<number>();
     for (let i = 0; i < 6000; i++) {
       table.add(`key:${i}`, stateOf(i));
       rooms.add(table.room);
     }
     expect([...rooms]).toEqual([256, 2048, 5000]);
-    expect(new BucketTable(3).room).toBe(3);
+    expect(new BucketTable(3, 256).room).toBe(3);
   });
 
   it("keeps long keys apart, and no longer than 243 characters", () => {
-    const table = new BucketTable(10);
+    const table = new BucketTable(10, 10);
     const long = "k".repeat(60_000);
     const keys = [`${long}a`, `${long}b`, `${long}\ud800`, `${long}\ud801`, "k".repeat(200), "k".repeat(201)];
     for (const [i, key] of keys.entries()) table.add(key, stateOf(i));
@@ -27,7 +27,7 @@ describe("a table of buckets", () => {
   });
 
   it("loses none while there is room, and then those that were used least recently, however it has grown", () => {
-    const table = new BucketTable(3000);
+    const table = new BucketTable(3000, 256);
     for (let i = 0; i < 3000; i++) {
       table.add(`key:${i}`, stateOf(i));
       table.get("key:0");

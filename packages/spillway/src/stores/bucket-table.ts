@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { BucketState } from "../algorithms/bucket.ts";
 
-/** A cache takes all of its room when it is made, 28 bytes a key. */
-const FIRST_ROOM = 256;
+/** How many times as much room a full table gets: what has room for a million keys stands still for 0.3 s when it gets that. */
 const GROWTH = 8;
 
 /** Longer keys are kept as a hash: who may choose their key must not choose how much memory it takes. In UTF-16 code units. */
@@ -11,14 +10,15 @@ const LONGEST_PLAIN = 200;
 /** Makes of a hash a text that is too long for a key that is kept as it is. */
 const HASHED = "#".repeat(LONGEST_PLAIN);
 
-/** Buckets by key, up to a number of them; the least recently used make room. What is used takes room, not what may come. */
+/** Buckets by key, up to a number of them; the least recently used make room. */
 export class BucketTable {
   readonly #mostKeys: number;
   #buckets: LRUCache<string, BucketState>;
 
-  constructor(mostKeys: number) {
+  /** @param firstKeys for how many it takes room at once, 28 bytes each. */
+  constructor(mostKeys: number, firstKeys: number) {
     this.#mostKeys = mostKeys;
-    this.#buckets = new LRUCache({ max: Math.min(FIRST_ROOM, mostKeys) });
+    this.#buckets = new LRUCache({ max: Math.min(firstKeys, mostKeys) });
   }
 
   /** For how many keys there is room at present. */

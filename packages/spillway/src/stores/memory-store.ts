@@ -45,6 +45,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 /** A function of the key may name as many policies as there are keys. */
 const MOST_TABLES = 1000;
+/** So many have room for all of their keys from the start, so that none grows while it is in use; the others for a few. */
+const ROOMY_TABLES = 16;
+const FEW_KEYS = 256;
 
 class InMemoryStore implements MemoryStore {
   readonly name = "memory";
@@ -146,7 +149,8 @@ class InMemoryStore implements MemoryStore {
     const known = this.#tablesByPolicy.get(policy);
     if (known !== undefined) return known;
     const id = `${policy.name}:${policy.algorithm}`;
-    const table = this.#tables.get(id) ?? new BucketTable(this.#maxKeys);
+    const firstKeys = this.#tables.size < ROOMY_TABLES ? this.#maxKeys : FEW_KEYS;
+    const table = this.#tables.get(id) ?? new BucketTable(this.#maxKeys, firstKeys);
     this.#tables.set(id, table);
     this.#tablesByPolicy.set(policy, table);
     return table;
