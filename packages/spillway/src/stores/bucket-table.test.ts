@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { BucketState } from "../algorithms/bucket.ts";
 import { BucketTable } from "./bucket-table.ts";
 
-const stateOf = (startUs: number): BucketState => ({ kind: "fixed-window", startUs, used: 1, block: undefined });
+const stateOf = (startUs: number): BucketState => ({ kind: "fixed-window", startUs, used: 1 });
 
 describe("a table of buckets", () => {
   it("takes room as it is used, up to its most", () => {
