@@ -228,9 +228,6 @@ describe("faults", () => {
   const throws = (): never => {
     throw boom;
   };
-  const wordless = (): never => {
-    throw Object.create(null);
-  };
   const rejects = (): never => Promise.reject(boom) as never;
 
   it.each<[string, Options, () => DecisionLike | Promise<DecisionLike>]>([
@@ -341,17 +338,6 @@ describe("faults", () => {
     }
     await settled();
     expect(heard).toEqual(["Option onRefused rejected: Error: boom"]);
-  });
-
-  it.each<[string, object]>([
-    ["a key in a dry run", { dryRun: true, key: () => wordless() }],
-    ["a promise of onRefused", { onRefused: async () => wordless() }],
-  ])("without a text, of %s, are said too", async (_of, options) => {
-    const heard = warnings();
-    const middleware = rateLimitMiddleware({ limiter: scriptedLimiter(() => refusal), ...options });
-    middleware(someRequest(), new KeptResponse(), () => {});
-    await settled();
-    expect(heard).toEqual([expect.stringMatching(/: an object of no class$/)]);
   });
 
   it("of a handler are not taken for those of the limiter", () => {
