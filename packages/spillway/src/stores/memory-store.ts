@@ -61,11 +61,7 @@ class InMemoryStore implements MemoryStore {
   constructor(maxKeys: number, clock: Clock) {
     this.#maxKeys = maxKeys;
     this.#clock = clock;
-    // A policy that is used again must not go on with a table that others of its name do not find.
-    const dispose = (): void => {
-      this.#tablesByPolicy = new WeakMap();
-    };
-    this.#tables = new LRUCache({ max: MOST_TABLES, dispose });
+    this.#tables = new LRUCache({ max: MOST_TABLES });
     this.#originUs = Math.round((clock.wallMs() - clock.monotonicMs()) * 1000);
   }
 
@@ -149,10 +145,16 @@ class InMemoryStore implements MemoryStore {
     const known = this.#tablesByPolicy.get(policy);
     if (known !== undefined) return known;
     const id = `${policy.name}:${policy.algorithm}`;
-    const firstKeys = this.#tables.size < ROOMY_TABLES ? this.#maxKeys : FEW_KEYS;
-    const table = this.#tables.get(id) ?? new BucketTable(this.#maxKeys, firstKeys);
-    this.#tables.set(id, table);
+    const table = this.#tables.get(id) ?? this.#addTable(id);
     this.#tablesByPolicy.set(policy, table);
+    return table;
+  }
+
+  /** Whoever uses a policy has to ask for its table anew: it counts as used by that, and one that made room is not used on. */
+  #addTable(id: string): BucketTable {
+    const table = new BucketTable(this.#maxKeys, this.#tables.size < ROOMY_TABLES ? this.#maxKeys : FEW_KEYS);
+    this.#tables.set(id, table);
+    this.#tablesByPolicy = new WeakMap();
     return table;
   }
 
