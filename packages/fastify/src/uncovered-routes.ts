@@ -6,8 +6,10 @@ const MOST_LOOKED_AT = 1000;
 
 /**
  * Warns of routes that were there before the plugin. Routes of the root are all in its reach, so it can say at once. Below the
- * root, routes of other scopes are rightly without it: there the first requests tell, by a mark that each route gets in its configuration as it is added.
- * @param preflights whether these count. Where they do not, a route for OPTIONS alone is no matter: CORS plugins, which come first, add one.
+ * root, routes of other scopes are rightly without it: there the first requests tell, by a mark that each route gets in its
+ * configuration as it is added.
+ * @param preflights whether these count. Where they do not, a route for OPTIONS alone is no matter: CORS plugins, which come
+ * first, add one.
  */
 export function checkUncovered(app: FastifyInstance, warn: WarningListener, preflights: boolean): void {
   const routes = app.printRoutes({ commonPrefix: false });

@@ -21,9 +21,10 @@ export type RateLimitMiddleware<
 
 /**
  * Makes middleware that lets a request in, with the `RateLimit` fields on its answer, or answers 429 with `Retry-After` and a
- * problem document (503 where the limiter's store cannot answer and nobody is let in meanwhile). `next` is called without an argument for a request that goes in, and with an error for one about
- * which nothing can be decided (what `key`, `cost`, `skip` or the limiter throw): such a request is never let in. It is not
- * called for a refused request, nor when the caller has gone meanwhile.
+ * problem document (503 where the limiter's store cannot answer and nobody is let in meanwhile). `next` is called without an
+ * argument for a request that goes in, and with an error for one about which nothing can be decided (what `key`, `cost`, `skip`
+ * or the limiter throw): such a request is never let in. It is not called for a refused request, nor when the caller has gone
+ * meanwhile.
  *
  * Mounted twice on the way of a request, it counts once; two of them each count.
  * @throws TypeError `ERR_SPILLWAY_INVALID_OPTION` for bad options; RangeError for an `ipv6Subnet` outside 1 to 128.

@@ -82,7 +82,10 @@ export interface RateLimiter {
    * @throws TypeError | RangeError for a bad key, part or cost.
    */
   consumeNow(asked: string | readonly AskPart[], options?: ConsumeOptions): Decision | undefined;
-  /** How a key stands in the store, without the tokens that processes hold on lease, this one too. Rejects with a `SpillwayError` when the store cannot answer. */
+  /**
+   * How a key stands in the store, without the tokens that processes hold on lease, this one too. Rejects with a `SpillwayError` when
+   * the store cannot answer.
+   */
   peek(key: string): Promise<PeekResult>;
   /**
    * Gives back what an admitted decision took, never above full. Takes the decision itself, not a copy. Does nothing for a

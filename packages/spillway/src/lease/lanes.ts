@@ -11,8 +11,8 @@ const KEPT_PER_LONG = 64;
 
 /**
  * The lanes of this process: those at work, with callers, a call under way or leased tokens, and of the others the ones with
- * something to remember, at most `maxKeys` of these, and a 64th as many whose keys are long. Of all other keys no more is kept than when the store last decided for
- * them.
+ * something to remember, at most `maxKeys` of these, and a 64th as many whose keys are long. Of all other keys no more is kept
+ * than when the store last decided for them.
  */
 export class Lanes {
   readonly #atWork = new Map<string, Lane>();
