@@ -5,7 +5,7 @@ import type { Policy } from "../../packages/spillway/src/policy.ts";
 import type { TakeBucket } from "../../packages/spillway/src/stores/store.ts";
 import { type Gauge, Meter } from "./lease-meter.ts";
 import { shapeOf } from "./lease-store.ts";
-import { windowGauge } from "./lease-window-meter.ts";
+import { TwoPeriodsGauge, windowGauge } from "./lease-window-meter.ts";
 
 /** What holds the admissions of a bucket against all of its policies. */
 export function gaugeOf(configs: readonly Policy[], isClockSteady: boolean): Gauge {
@@ -21,6 +21,11 @@ export function gaugeOf(configs: readonly Policy[], isClockSteady: boolean): Gau
 export function unitsOn(state: BucketState, { shape }: Policy, gauge: Gauge): number {
   if (state.kind === "token-bucket") return (gauge as Meter).inUnits(state.level, shape as TokenBucketShape);
   return algorithmOf(shape).remaining(state, shape) * gauge.unitsPerToken;
+}
+
+/** What counts for the bucket as it stands, in units of its gauge. @param trueUs what to add to the store's time for true time. */
+export function standingOf(gauge: Gauge, state: BucketState, trueUs: number): Pick<Gauge, "level" | "capacity"> {
+  return gauge instanceof TwoPeriodsGauge && "startUs" in state ? gauge.standingAt(state.startUs + trueUs) : gauge;
 }
 
 /** How long what a call leases may live. */

@@ -22,13 +22,22 @@ export interface CallPlan {
   readonly atOnce?: boolean;
 }
 
+/** A call as it was when it left. */
+interface SentCall {
+  readonly buckets: readonly TakeBucket[];
+  readonly config: number;
+  readonly sent: Sent;
+  readonly generations: readonly number[];
+}
+
 /** A holder that keeps its tokens in purses and calls when it is told to: adverse, or with the shipped shelves. */
 export class PurseHolder implements TokenHolder {
   readonly setup: HolderSetup;
   readonly clock: HolderClock;
   config: number;
   readonly #world: LeaseWorld;
-  readonly #purses: ReadonlyMap<number, Purse>;
+  /** By policy, then by bucket. An adverse holder has the same ones under both policies; a limiter keeps a lane for each. */
+  readonly #purses: readonly ReadonlyMap<number, Purse>[];
   readonly #inParts: boolean;
   readonly #outlivesWindows: boolean;
 
@@ -46,13 +55,15 @@ export class PurseHolder implements TokenHolder {
     const nowUs = (): number => world.nowUs;
     const purse = (): Purse =>
       setup.kind === "adverse" ? new AdversePurse(nowUs, setup.lifePart) : new ShelfPurse(nowUs, this.clock, makeShelf);
-    this.#purses = new Map(setup.buckets.map((bucket) => [bucket, purse()]));
+    const purses = (): ReadonlyMap<number, Purse> => new Map(setup.buckets.map((bucket) => [bucket, purse()]));
+    const first = purses();
+    this.#purses = [first, setup.kind === "adverse" ? first : purses()];
     this.#inParts = setup.kind === "adverse";
     this.#outlivesWindows = outlivesWindows;
   }
 
   certain(bucket: number): number {
-    return this.#purses.get(bucket)?.certain(this.#world.generations[bucket] as number) ?? 0;
+    return this.#purses[0]?.get(bucket)?.certain(this.#world.generations[bucket] as number) ?? 0;
   }
 
   nextDeathUs(): number | undefined {
@@ -88,8 +99,9 @@ export class PurseHolder implements TokenHolder {
     const runs = asks.map((cost): AskRun => ({ count: 1, charges: buckets.map((_, bucket) => ({ bucket, cost })) }));
     if (runs.length === 0 && !buckets.some(({ report }) => report !== undefined)) return;
     const generations = this.setup.buckets.map((bucket) => this.#world.generations[bucket] as number);
+    const { config } = this;
     const onReply = (reply: TakeReply): void =>
-      this.clock.whenAwake(() => this.#adopt(buckets, reply, sent, generations));
+      this.clock.whenAwake(() => this.#adopt({ buckets, config, sent, generations }, reply));
     const lifePart = this.setup.kind === "adverse" ? this.setup.lifePart : 0;
     this.#world.send({ buckets, runs }, { lifePart, onReply }, atOnce);
   }
@@ -111,7 +123,7 @@ export class PurseHolder implements TokenHolder {
     };
   }
 
-  #adopt(buckets: readonly TakeBucket[], reply: TakeReply, sent: Sent, generations: readonly number[]): void {
+  #adopt({ buckets, config, sent, generations }: SentCall, reply: TakeReply): void {
     for (const [i, reading] of reply.buckets.entries()) {
       const { report } = buckets[i] as TakeBucket;
       if (reading.kind !== "state" || reading.lease === undefined || report === undefined) continue;
@@ -122,12 +134,12 @@ export class PurseHolder implements TokenHolder {
         const { policy } = buckets[i] as TakeBucket;
         const { lifeUs } = report;
         const life = this.#outlivesWindows ? lifeUs : leaseLifeUs(reading.state, policy.shape, lifeUs, reply.nowUs);
-        this.#purse(bucket).add(id, tokens, life, sent, generations[i] as number);
+        this.#purse(bucket, config).add(id, tokens, life, sent, generations[i] as number);
       }
     }
   }
 
-  #purse(bucket: number): Purse {
-    return this.#purses.get(bucket) as Purse;
+  #purse(bucket: number, config = this.config): Purse {
+    return this.#purses[config]?.get(bucket) as Purse;
   }
 }

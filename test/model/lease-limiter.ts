@@ -4,9 +4,10 @@ import type { Decision } from "../../packages/spillway/src/decision.ts";
 import type { PolicyOptions } from "../../packages/spillway/src/policy.ts";
 import { SharedRateLimiter } from "../../packages/spillway/src/shared-rate-limiter.ts";
 import type { BucketAddress, Store, TakeCall, TakeReply } from "../../packages/spillway/src/stores/store.ts";
+import { Broken } from "./broken.ts";
 import { HolderClock } from "./lease-clock.ts";
 import type { HolderSetup } from "./lease-setups.ts";
-import { Broken, type LeaseWorld, type TokenHolder } from "./lease-world.ts";
+import type { LeaseWorld, TokenHolder } from "./lease-world.ts";
 
 /** What a broken twin changes about a limiter from outside. */
 export interface LimiterTwin {

@@ -12,6 +12,10 @@ describe("whatever holders do, lose and believe, admissions stay within burst + 
     requireNoFailure("all kinds of holders", RUNS),
   );
 
+  it("all kinds of holders of buckets whose rate and burst alternate", { timeout: TIMEOUT_MS }, () =>
+    requireNoFailure("alternating rates", Math.ceil(RUNS / 4), { setups: { flapping: true, often: ["reconfigure"] } }),
+  );
+
   it(
     "holders who all go over to another policy: the new bound holds, or the escrow at the change",
     { timeout: TIMEOUT_MS },

@@ -85,9 +85,13 @@ function plain(reply: TakeReply | PeekReply): unknown {
 }
 
 describe("the scripts do what the model does in the hands of lease holders", () => {
-  it.each<[string, Pick<SetupOptions, "algorithms">]>([
+  it.each<[string, Pick<SetupOptions, "algorithms" | "flapping" | "periods">]>([
     ["of token buckets", {}],
     ["of windows", { algorithms: ["fixed-window", "sliding-window-counter"] }],
+    [
+      "of windows and token buckets whose period and limit alternate",
+      { algorithms: ["fixed-window", "sliding-window-counter", "token-bucket"], flapping: true, periods: true },
+    ],
     ["of windows beside token buckets", { algorithms: ["fixed-window", "sliding-window-counter", "token-bucket"] }],
   ])("%s: reply for reply, and number for number in what is stored", { timeout: 1_800_000 }, async (name, kinds) => {
     const started = performance.now();

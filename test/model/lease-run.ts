@@ -1,10 +1,11 @@
+import { Broken } from "./broken.ts";
 import { LeaseRandom } from "./lease-random.ts";
 import { SHIPPED_RULES, type StoreRules } from "./lease-rules.ts";
 import { drawSetup, type RunSetup, type SetupOptions, type StepKind } from "./lease-setups.ts";
 import { type HolderTwins, LeaseSteps } from "./lease-steps.ts";
 import type { LeaseStore, Operation } from "./lease-store.ts";
 import { describeSetup } from "./lease-story.ts";
-import { Broken, LeaseWorld } from "./lease-world.ts";
+import { LeaseWorld } from "./lease-world.ts";
 
 /** Runs of {@link STEPS_PER_RUN} steps; `SPILLWAY_LEASE_RUNS=20000` is the full measure. */
 export const RUNS: number = positive("SPILLWAY_LEASE_RUNS", 2000);

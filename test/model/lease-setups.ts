@@ -110,6 +110,8 @@ export interface SetupOptions {
   readonly deploys?: boolean;
   /** Whether a bucket may change between two policies; left out, it may in some runs. */
   readonly flapping?: boolean;
+  /** Whether a window that changes between two policies changes its period too; left out, it does in half of those runs. */
+  readonly periods?: boolean;
   readonly buckets?: number;
   /** What buckets may be, each as often. Left out: token buckets. */
   readonly algorithms?: readonly LeasedAlgorithm[];
@@ -128,11 +130,12 @@ export function drawSetup(random: LeaseRandom, options: SetupOptions = {}): RunS
   const hasLimiter = holders.some(({ kind }) => kind === "limiter");
   const mostBurst = hasLimiter ? 60 : 20;
   const { algorithms } = options;
+  const periods = flaps && algorithms !== undefined && (options.periods ?? random.chance(0.5));
   const buckets = Array.from({ length: count }, (_, i) => {
     const algorithm = algorithms === undefined ? "token-bucket" : random.pick(algorithms);
     const name = `policy-${i}`;
     if (algorithm === "token-bucket") return drawBucket(random, name, flaps, mostBurst);
-    return drawWindow(random, name, algorithm, flaps, hasLimiter);
+    return drawWindow(random, name, algorithm, { flaps, periods, hasLimiter });
   });
   // After a change of policy nothing of the old one is still on its way.
   const doubles = options.deploys !== true && random.chance(0.1);
@@ -140,6 +143,8 @@ export function drawSetup(random: LeaseRandom, options: SetupOptions = {}): RunS
   if (holders.some(({ kind }) => kind !== "adverse")) weights.lose = 0;
   // Ids are opening times: a clock that was set back and a lost bucket together could repeat one, once in millions of times.
   if (weights.lose > 0) weights.storeClockBack = 0;
+  // When a window of two periods is over is known as long as the store's clock goes on, and the store keeps it.
+  if (buckets.some(hasTwoPeriods)) for (const kind of ["lose", "storeClockBack"] as const) weights[kind] = 0;
   if (!flaps || options.deploys === true) weights.reconfigure = 0;
   if (options.deploys === true) weights.deploy = 0.2;
   return {
@@ -162,16 +167,21 @@ function drawBucket(random: LeaseRandom, name: string, flaps: boolean, mostBurst
   return { configs: Array.from({ length: flaps ? 2 : 1 }, () => drawPolicy(random, name, mostBurst)) };
 }
 
-/** The period stays: what is counted, and what is on lease, is forgotten with a shorter one. */
+/** A window whose policies differ in their period, too: what is counted, and what is on lease, is forgotten with the shorter one. */
+export function hasTwoPeriods({ configs: [old, changed = old] }: BucketSetup): boolean {
+  return old !== undefined && old.shape.kind !== "token-bucket" && old.periodUs !== changed?.periodUs;
+}
+
 function drawWindow(
   random: LeaseRandom,
   name: string,
   algorithm: LeasedAlgorithm,
-  flaps: boolean,
-  hasLimiter: boolean,
+  { flaps, periods, hasLimiter }: Readonly<Record<"flaps" | "periods" | "hasLimiter", boolean>>,
 ): BucketSetup {
-  const period = random.whole(hasLimiter ? 10 : 3, random.pick([12, 40]));
-  const configs = Array.from({ length: flaps ? 2 : 1 }, () => {
+  const drawPeriod = (): number => random.whole(hasLimiter ? 10 : 3, random.pick([12, 40]));
+  const first = drawPeriod();
+  const configs = Array.from({ length: flaps ? 2 : 1 }, (_, i) => {
+    const period = periods && i > 0 ? drawPeriod() : first;
     const limit = random.whole(hasLimiter ? 20 : 4, hasLimiter ? 80 : 24);
     if (algorithm !== "fixed-window") return resolvePolicy({ name, algorithm, limit, period }, name);
     const windowStart = random.pick(["aligned", "first-request"] as const);

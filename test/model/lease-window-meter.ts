@@ -2,16 +2,27 @@ import { tokenBucketShape } from "../../packages/spillway/src/algorithms/token-b
 import type { LeasableWindowShape } from "../../packages/spillway/src/algorithms/window-lease.ts";
 import { type Gauge, Meter } from "./lease-meter.ts";
 
+export interface WrittenWindow {
+  readonly startUs: number;
+  readonly endUs: number;
+  /** When its key is forgotten, unless it is written again. */
+  readonly diesUs: number;
+  /** Tokens of it that are on lease. */
+  readonly leased: number;
+}
+
 /** A gauge of a window: it is told of each write, from which it knows when the window is over. */
 export interface WindowGauge extends Gauge {
-  /** @param endUs when the window is over, in true time, as it was written. */
-  wrote(endUs: number): void;
+  /** The window as it was written, in true time. */
+  wrote(window: WrittenWindow): void;
   /** The store's clock goes back: the window lasts so much longer. */
   stretch(us: number): void;
 }
 
 export function windowGauge(shapes: readonly LeasableWindowShape[], isClockSteady: boolean): WindowGauge {
   const limit = Math.max(...shapes.map((shape) => shape.limit));
+  const [shortestUs, longestUs] = [Math.min, Math.max].map((of) => of(...shapes.map(({ periodUs }) => periodUs)));
+  if (shortestUs !== longestUs) return new TwoPeriodsGauge(limit, longestUs as number);
   return shapes[0]?.kind === "fixed-window" ? new FixedGauge(limit) : new CounterGauge(limit, shapes, isClockSteady);
 }
 
@@ -32,7 +43,7 @@ class FixedGauge implements WindowGauge {
     this.#endUs = Number.POSITIVE_INFINITY;
   }
 
-  wrote(endUs: number): void {
+  wrote({ endUs }: WrittenWindow): void {
     this.#endUs = endUs;
   }
 
@@ -94,7 +105,7 @@ class CounterGauge implements WindowGauge {
     this.#endUs = Number.POSITIVE_INFINITY;
   }
 
-  wrote(endUs: number): void {
+  wrote({ endUs }: WrittenWindow): void {
     this.#endUs = endUs;
   }
 
@@ -118,5 +129,89 @@ class CounterGauge implements WindowGauge {
     this.#meter.clear();
     this.#previous = 0;
     this.#current = 0;
+  }
+}
+
+/** Tokens leased of a window that was ended before they were. */
+interface Stray {
+  readonly tokens: number;
+  readonly untilUs: number;
+}
+
+/**
+ * A window under two policies of different periods. The shorter one ends it, though the longer one has not: what was leased by the
+ * longer one, and not settled, may still be spent, beside the limit of the next window. A counter is then no better than a fixed
+ * window, since the shorter policy knows nothing of what the longer one let in since.
+ */
+export class TwoPeriodsGauge implements WindowGauge {
+  readonly unitsPerToken = 1;
+  level = 0;
+  readonly #limit: number;
+  readonly #longestUs: number;
+  #startUs = Number.NEGATIVE_INFINITY;
+  #diesUs = Number.POSITIVE_INFINITY;
+  #leased = 0;
+  /** Leased by the longer policy; settled or not. */
+  #leasedForLonger = 0;
+  /** Of former windows, as far as they could be spent in this one. */
+  #strays: Stray[] = [];
+
+  constructor(limit: number, longestUs: number) {
+    this.#limit = limit;
+    this.#longestUs = longestUs;
+  }
+
+  get capacity(): number {
+    return this.#limit + this.#strays.reduce((sum, { tokens }) => sum + tokens, 0);
+  }
+
+  /** What counts for the window that began at `startUs`: it may be the one that follows, not written yet. */
+  standingAt(startUs: number): { readonly level: number; readonly capacity: number } {
+    if (startUs === this.#startUs) return this;
+    return { level: 0, capacity: this.capacity + this.#outliving };
+  }
+
+  get #outliving(): number {
+    return Math.min(this.#leased, this.#leasedForLonger);
+  }
+
+  passTo(nowUs: number): void {
+    if (nowUs >= Math.min(this.#startUs + this.#longestUs, this.#diesUs)) this.#begin(Number.NEGATIVE_INFINITY, nowUs);
+  }
+
+  wrote({ startUs, diesUs, leased }: WrittenWindow): void {
+    if (startUs !== this.#startUs) this.#begin(startUs, startUs);
+    this.#diesUs = diesUs;
+    this.#leased = leased;
+  }
+
+  /** A grant that somebody may get. */
+  granted(tokens: number, periodUs: number): void {
+    if (periodUs === this.#longestUs) this.#leasedForLonger += tokens;
+  }
+
+  #begin(startUs: number, nowUs: number): void {
+    this.#strays.push({ tokens: this.#outliving, untilUs: this.#startUs + this.#longestUs });
+    this.#strays = this.#strays.filter(({ tokens, untilUs }) => tokens > 0 && untilUs > nowUs);
+    this.#startUs = startUs;
+    this.#leased = 0;
+    this.#leasedForLonger = 0;
+    this.level = 0;
+  }
+
+  stretch(): void {
+    throw new Error("Windows of two periods are gauged on a clock that goes on.");
+  }
+
+  admit(tokens: number): void {
+    this.level += tokens;
+  }
+
+  giveBack(tokens: number): void {
+    this.level = Math.max(0, this.level - tokens);
+  }
+
+  clear(): void {
+    this.level = 0;
   }
 }

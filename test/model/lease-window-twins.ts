@@ -80,6 +80,46 @@ export const WINDOW_TWINS: readonly WindowTwin[] = (["fixed-window", "sliding-wi
   ],
 );
 
+/** Of windows that alternate between two periods. */
+export const PERIOD_TWINS: readonly WindowTwin[] = (["fixed-window", "sliding-window-counter"] as const).flatMap(
+  (kind): WindowTwin[] => [
+    {
+      mistake: `what was on lease of a ${kind} that a shorter period ended is settled in the next one`,
+      rules: {
+        advance(state, shape, nowUs) {
+          const { lease, startUs } = state;
+          algorithmOf(shape).advance(state, shape, nowUs);
+          if (lease === undefined || state.startUs === startUs) return;
+          state.lease = lease;
+          algorithmOf(shape).charge(state, shape, lease.tokens);
+        },
+      },
+      setups: alternating(kind, { without: ["reset"] }),
+    },
+    {
+      mistake: `tokens of a ${kind} are spent for as long as was asked, whichever policy ends it`,
+      holders: () => ({ outlivesWindows: true }),
+      setups: alternating(kind),
+    },
+    {
+      mistake: `a ${kind} under another period than it began with begins anew`,
+      rules: {
+        advance(state, shape, nowUs, before) {
+          const isChanged = before.periodUs !== shape.periodUs;
+          if (isChanged) Object.assign(state, algorithmOf(shape).open(shape, nowUs));
+          if (isChanged) delete state.lease;
+          algorithmOf(shape).advance(state, shape, nowUs);
+        },
+      },
+      setups: alternating(kind),
+    },
+  ],
+);
+
+function alternating(algorithm: LeasedAlgorithm, options: SetupOptions = {}): SetupOptions {
+  return { kinds: ["adverse"], flapping: true, periods: true, algorithms: [algorithm], ...options };
+}
+
 /** Only a window that is aligned to the clock can end sooner than the one that it is the restart of. */
 export const ALIGNED_TWIN: WindowTwin = {
   mistake: "a window with tokens on lease that is pulled back to the clock ends with the clock's window",

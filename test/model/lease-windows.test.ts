@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { SHIPPED_RULES, type StoreRules } from "./lease-rules.ts";
 import { findFailure, RUNS, requireNoFailure } from "./lease-run.ts";
-import { ALIGNED_TWIN, WINDOW_TWINS } from "./lease-window-twins.ts";
+import { ALIGNED_TWIN, PERIOD_TWINS, WINDOW_TWINS } from "./lease-window-twins.ts";
 
 const TIMEOUT_MS = 3_600_000;
 /** Fewer than of buckets where nobody asks for more: there are three kinds of runs here too. */
@@ -12,6 +12,12 @@ describe("whatever holders do, lose and believe, no more goes in than a window a
   it.each(EACH)("adverse holders of %ss", { timeout: TIMEOUT_MS }, (algorithm) =>
     requireNoFailure(`adverse holders of ${algorithm}s`, WINDOW_RUNS, {
       setups: { kinds: ["adverse"], algorithms: [algorithm] },
+    }),
+  );
+
+  it.each(EACH)("holders of %ss whose period and limit alternate", { timeout: TIMEOUT_MS }, (algorithm) =>
+    requireNoFailure(`alternating periods of ${algorithm}s`, WINDOW_RUNS, {
+      setups: { algorithms: [algorithm], flapping: true, periods: true, often: ["reconfigure"] },
     }),
   );
 
@@ -26,7 +32,7 @@ describe("whatever holders do, lose and believe, no more goes in than a window a
 const MOST_RUNS = 5000;
 
 describe("the property test of windows finds a limiter in which", () => {
-  const twins = [...WINDOW_TWINS, ALIGNED_TWIN].map((twin) => [twin.mistake, twin] as const);
+  const twins = [...WINDOW_TWINS, ...PERIOD_TWINS, ALIGNED_TWIN].map((twin) => [twin.mistake, twin] as const);
   it.each(twins)("%s", { timeout: 300_000 }, async (_, { rules, holders, setups }) => {
     const broken = { ...SHIPPED_RULES, ...(rules as Partial<StoreRules>) };
     const failure = await findFailure(MOST_RUNS, { rules: broken, twins: holders?.() ?? {}, setups }, 1);

@@ -1,26 +1,22 @@
 import { algorithmOf, type BucketState } from "../../packages/spillway/src/algorithms/bucket.ts";
-import type { TokenBucketShape, TokenBucketState } from "../../packages/spillway/src/algorithms/token-bucket.ts";
-import type { LeasableWindowShape } from "../../packages/spillway/src/algorithms/window-lease.ts";
+import { type LeasableWindowShape, leasedOfWindow } from "../../packages/spillway/src/algorithms/window-lease.ts";
 import type { Policy } from "../../packages/spillway/src/policy.ts";
-import type { BucketAddress, TakeCall, TakeReply } from "../../packages/spillway/src/stores/store.ts";
+import type { BucketAddress, TakeBucket, TakeCall, TakeReply } from "../../packages/spillway/src/stores/store.ts";
+import { Broken } from "./broken.ts";
 import type { HolderClock } from "./lease-clock.ts";
-import { gaugeOf, lifeOf, longestWaitUs, unitsOn } from "./lease-gauges.ts";
+import { gaugeOf, lifeOf, longestWaitUs, standingOf, unitsOn } from "./lease-gauges.ts";
 import { type Gauge, Meter } from "./lease-meter.ts";
 import type { LeaseRandom } from "./lease-random.ts";
 import type { StoreRules } from "./lease-rules.ts";
-import type { RunSetup } from "./lease-setups.ts";
+import { hasTwoPeriods, type RunSetup } from "./lease-setups.ts";
 import { LeaseStore, type Operation, shapeOf } from "./lease-store.ts";
 import { describeOperation } from "./lease-story.ts";
-import type { WindowGauge } from "./lease-window-meter.ts";
+import { TwoPeriodsGauge, type WindowGauge } from "./lease-window-meter.ts";
+import { requireSound } from "./lease-written.ts";
 
 /** The store's clock at the start: sixteen digits, as they are. */
 const START_US = 1_791_187_200_123_456;
 const KEY = "k";
-
-/** Something that the limiter promises did not hold. */
-export class Broken extends Error {
-  override readonly name = "Broken";
-}
 
 interface Message {
   readonly atUs: number;
@@ -79,6 +75,8 @@ export class LeaseWorld {
   calls = 0;
   #storeOffsetUs = START_US;
   #isStoreClockBack = false;
+  /** Whether each call takes a microsecond of the server's time. */
+  readonly #isBusyServer: boolean;
   /** Of leases of windows. */
   readonly #windowLeaseIds = new Set<number>();
   readonly #messages: Message[] = [];
@@ -95,11 +93,12 @@ export class LeaseWorld {
     this.tell = tell;
     this.#configs = setup.buckets.map(({ configs }) => configs);
     this.meters = setup.buckets.map(({ configs }) => gaugeOf(configs, setup.weights.storeClockBack === 0));
+    this.#isBusyServer = setup.buckets.some(hasTwoPeriods);
     this.generations = setup.buckets.map(() => 0);
     this.#allowances = setup.buckets.map(() => 0);
     this.store = new LeaseStore(rules, {
       onWrite: (address, state) => {
-        this.#checkWritten(address, state);
+        requireSound(address, state, (setup.buckets[0]?.configs.length ?? 1) > 1);
         this.#noteWindow(address, state);
         if ("lease" in state && state.lease !== undefined) this.#windowLeaseIds.add(state.lease.id);
       },
@@ -215,7 +214,15 @@ export class LeaseWorld {
 
   #execute(call: TakeCall): TakeReply {
     this.calls++;
+    // The id of a window's lease is its microsecond, and an aligned window may end in the one in which it began.
+    if (this.#isBusyServer) this.nowUs++;
     const reply = this.store.take(call, this.storeUs);
+    for (const [i, reading] of reply.buckets.entries()) {
+      const { policy, ...address } = call.buckets[i] as TakeBucket;
+      const gauge = this.meters[this.bucketOf({ ...address, policy })];
+      if (gauge instanceof TwoPeriodsGauge && reading.kind === "state")
+        gauge.granted(reading.lease?.tokens ?? 0, policy.periodUs);
+    }
     for (const [run, { charges }] of call.runs.entries())
       for (const { bucket, cost } of charges) {
         const meter = this.meters[this.bucketOf(call.buckets[bucket] as BucketAddress)] as Gauge;
@@ -299,38 +306,28 @@ export class LeaseWorld {
   check(bucket: number): void {
     const meter = this.meters[bucket] as Gauge;
     meter.passTo(this.nowUs);
-    const most = meter.capacity + (this.#allowances[bucket] as number);
+    const allowance = this.#allowances[bucket] as number;
     if (meter.level === meter.capacity) this.isFull = true;
-    if (meter.level > most) throw new Broken(this.#over("admitted", bucket, meter.level));
-    let level = 0;
-    for (const policy of this.#configs[bucket] as readonly Policy[]) {
-      const address = { key: KEY, policy };
-      level = Math.max(level, unitsOn(this.store.stateAt(address, this.storeUs), policy, meter));
-    }
+    if (meter.level > meter.capacity + allowance)
+      throw new Broken(this.#over("admitted", bucket, meter.level - meter.capacity));
     let held = 0;
     for (const holder of this.holders) held += holder.certain(bucket);
     for (const claim of this.#claims) {
       const isCurrent = claim.generation === this.generations[bucket];
       if (claim.bucket === bucket && claim.untilUs > this.nowUs && isCurrent) held += claim.tokens;
     }
-    const within = meter.level + level + held * meter.unitsPerToken;
-    if (within > most) throw new Broken(this.#over("admitted, held and on the shelf", bucket, within));
+    for (const policy of this.#configs[bucket] as readonly Policy[]) {
+      const state = this.store.stateAt({ key: KEY, policy }, this.storeUs);
+      const { level, capacity } = standingOf(meter, state, this.nowUs - this.storeUs);
+      const within = level + unitsOn(state, policy, meter) + held * meter.unitsPerToken;
+      if (within > capacity + allowance)
+        throw new Broken(this.#over("admitted, held and on the shelf", bucket, within - capacity));
+    }
   }
 
   #over(what: string, bucket: number, units: number): string {
-    const { unitsPerToken, capacity } = this.meters[bucket] as Gauge;
-    const over = (units - capacity - (this.#allowances[bucket] as number)) / unitsPerToken;
+    const over = (units - (this.#allowances[bucket] as number)) / (this.meters[bucket] as Gauge).unitsPerToken;
     return `${over} tokens over in bucket ${bucket} at ${this.nowUs} us: ${what}`;
-  }
-
-  /** What a bucket may hold after any write. */
-  #checkWritten({ policy: { shape } }: BucketAddress, state: BucketState): void {
-    if (state.kind === "token-bucket") this.#checkBucket(shape as TokenBucketShape, state);
-    if (state.kind !== "fixed-window" && state.kind !== "sliding-window-counter") return;
-    const used = state.kind === "fixed-window" ? state.used : state.current;
-    const out = state.lease?.tokens ?? 0;
-    if (out > used || out < 0 || state.lease?.tokens === 0) throw new Broken(`${out} of ${used} on lease`);
-    if (![used, out].every(Number.isSafeInteger)) throw new Broken("a part of a token");
   }
 
   /** A gauge of a window has to know when the window ends. */
@@ -339,19 +336,9 @@ export class LeaseWorld {
     const gauge = this.meters[this.bucketOf(address)] as WindowGauge;
     gauge.passTo(this.nowUs);
     const shape = address.policy.shape as LeasableWindowShape;
-    gauge.wrote(this.nowUs + state.startUs + shape.periodUs - this.storeUs);
-  }
-
-  #checkBucket(shape: TokenBucketShape, state: TokenBucketState): void {
-    const { level, older, newer } = state;
-    const out = older.tokens + newer.tokens;
-    const room = Math.max(0, shape.burst - out) * shape.unitsPerToken;
-    if (level > room) throw new Broken(`level ${level} and ${out} on lease are more than the burst ${shape.burst}`);
-    if (older.tokens < 0 || newer.tokens < 0) throw new Broken(`an escrow of ${older.tokens} and ${newer.tokens}`);
-    if (![level, older.tokens, newer.tokens].every(Number.isSafeInteger)) throw new Broken("a part of a unit");
-    const flaps = (this.setup.buckets[0]?.configs.length ?? 1) > 1;
-    if (!flaps && out > shape.burst) throw new Broken(`${out} of ${shape.burst} on lease`);
-    if (older.tokens > 0 && newer.tokens > 0 && older.deathUs > newer.deathUs) throw new Broken("deaths out of order");
+    const startUs = this.nowUs + state.startUs - this.storeUs;
+    const diesUs = this.nowUs + ((this.store.deathMsOf(address) as number) + 1) * 1000 - this.storeUs;
+    gauge.wrote({ startUs, endUs: startUs + shape.periodUs, diesUs, leased: leasedOfWindow(state) });
   }
 
   /** Has the store look at a bucket: the time of a clock that was set back counts from then on. */
@@ -361,19 +348,25 @@ export class LeaseWorld {
 
   /** A bucket that was left alone long enough is as if unused: nothing that was lost or forgotten is missing. */
   checkFull(bucket: number): void {
+    const { configs } = this.setup.buckets[bucket] as RunSetup["buckets"][number];
     // A probe of a holder with a smaller burst cuts the level of a larger one at any time.
-    if ((this.setup.buckets[bucket] as RunSetup["buckets"][number]).configs.length > 1) return;
-    const address = this.addressOf(bucket, 0);
-    const { shape } = address.policy;
+    const policy = configs.reduce((least, other) => (other.capacity < least.capacity ? other : least));
+    const address = { key: KEY, policy };
+    const { shape } = policy;
     if (shape.kind !== "token-bucket") {
-      const state = this.store.stateAt(address, this.storeUs);
-      if (algorithmOf(shape).remaining(state, shape) !== algorithmOf(shape).capacity(shape) || "lease" in state)
-        throw new Broken(`bucket ${bucket} at rest: ${JSON.stringify(state)}`);
+      for (const each of configs) this.#checkFresh(bucket, each);
       return;
     }
     const { level, older, newer } = this.store.bucketAt(address, this.storeUs);
     if (level !== shape.burst * shape.unitsPerToken || older.tokens + newer.tokens > 0)
       throw new Broken(`bucket ${bucket} at rest: level ${level}, ${older.tokens} and ${newer.tokens} on lease`);
+  }
+
+  #checkFresh(bucket: number, policy: Policy): void {
+    const { shape } = policy;
+    const state = this.store.stateAt({ key: KEY, policy }, this.storeUs);
+    if (algorithmOf(shape).remaining(state, shape) !== algorithmOf(shape).capacity(shape) || "lease" in state)
+      throw new Broken(`bucket ${bucket} at rest: ${JSON.stringify(state)}`);
   }
 
   /** Whoever is refused is told a wait that is true, and not longer than time to full and the longest lease. */
