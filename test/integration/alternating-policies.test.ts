@@ -20,8 +20,8 @@ interface Load {
 const FAST: Load = { maxDrainMs: 50, forMs: 1200, atOnce: 4, pauseMs: 4 };
 /** Just above what a bucket lets in, by leases that live for a second. */
 const SLOW: Load = { maxDrainMs: 500, forMs: 2000, atOnce: 1, pauseMs: 24 };
-/** Longer than any holder keeps tokens that nobody asks it for. */
-const SILENCE_MS = 400;
+/** Longer than any holder keeps tokens that nobody asks it for, on a busy machine too. */
+const SILENCE = { withinMs: 6000 };
 const KEY = "k";
 
 type Kind = "redis" | "memory";
@@ -60,6 +60,7 @@ function opener(kind: Kind): (policies: () => PolicyOptions, maxDrainMs?: number
 
 interface Outcome {
   readonly admissions: readonly Span[];
+  readonly asked: number;
   /** How many of them were spent from a lease. */
   readonly leased: number;
   readonly limiters: readonly RateLimiter[];
@@ -72,12 +73,14 @@ interface Outcome {
  */
 async function play(kind: Kind, pair: Pair, { maxDrainMs, forMs, atOnce, pauseMs }: Load = FAST): Promise<Outcome> {
   const open = opener(kind);
+  let turn = 0;
   let asked = 0;
-  const choices = [() => 0, () => 1, () => Math.floor(performance.now() / 40) % 2, () => asked++ % 2];
+  const choices = [() => 0, () => 1, () => Math.floor(performance.now() / 40) % 2, () => turn++ % 2];
   const limiters = choices.map((choose) => open(() => pair[choose() as 0 | 1], maxDrainMs));
   const admissions: Span[] = [];
   let leased = 0;
   const consume = async (limiter: RateLimiter): Promise<void> => {
+    asked++;
     const fromMs = performance.now();
     const decision = limiter.consumeNow(KEY) ?? (await limiter.consume(KEY));
     expect(decision.degraded).toBe(false);
@@ -98,7 +101,7 @@ async function play(kind: Kind, pair: Pair, { maxDrainMs, forMs, atOnce, pauseMs
     const state = await (watchers[which] as RateLimiter).peek(KEY);
     return state.policies[0]?.remaining ?? Number.NaN;
   };
-  return { admissions, leased, limiters, remaining };
+  return { admissions, asked, leased, limiters, remaining };
 }
 
 function heldBy(limiters: readonly RateLimiter[]): number {
@@ -117,12 +120,11 @@ describe.each<Kind>(["redis", "memory"])("policies that alternate while tokens a
         { name: "p", limit: 60, period: "1m", algorithm },
         { name: "p", limit: 100, period: "1m", algorithm },
       ];
-      const { admissions, leased, limiters, remaining } = await play(kind, pair);
+      const { admissions, leased, limiters, remaining } = await play(kind, pair, SLOW);
       expect(admissions.length).toBeLessThanOrEqual(100);
       expect(leased).toBeGreaterThan(0);
-      await sleep(SILENCE_MS);
-      expect(heldBy(limiters)).toBe(0);
-      expect(admissions.length + (await remaining(1))).toBe(100);
+      await eventually(() => heldBy(limiters) === 0, SILENCE);
+      await eventually(async () => admissions.length + (await remaining(1)) === 100, SILENCE);
       // Nobody was kept from what there was.
       expect(admissions.length).toBeGreaterThanOrEqual(95);
     },
@@ -151,16 +153,17 @@ describe.each<Kind>(["redis", "memory"])("policies that alternate while tokens a
       timeout: 30_000,
     },
     async (_, pair, load) => {
-      const { admissions, leased, limiters, remaining } = await play(kind, pair, load);
+      const { admissions, asked, leased, limiters, remaining } = await play(kind, pair, load);
       const rates = pair.map(({ limit, period }) => limit / (period === "1s" ? 1000 : (period as number)));
       const bursts = pair.map(({ burst = 0 }) => burst);
       expect(mostInAnyWindow(admissions, Math.max(...rates))).toBeLessThanOrEqual(Math.max(...bursts) + 1e-6);
       // The lesser of both is the least that comes in.
-      expect(admissions.length).toBeGreaterThan(Math.min(...bursts) + 0.9 * Math.min(...rates) * load.forMs - 5);
+      const least = Math.min(asked, Math.min(...bursts) + Math.min(...rates) * load.forMs);
+      expect(admissions.length).toBeGreaterThan(0.8 * least);
       expect(leased).toBeGreaterThan(0);
       for (const which of [0, 1] as const) {
         const full = bursts[which] as number;
-        await eventually(async () => (await remaining(which)) === full, { withinMs: 6000 });
+        await eventually(async () => (await remaining(which)) === full, SILENCE);
       }
       expect(heldBy(limiters)).toBe(0);
     },
@@ -174,14 +177,13 @@ describe.each<Kind>(["redis", "memory"])("policies that alternate while tokens a
         { name: "p", limit: 60, period: 100, algorithm },
         { name: "p", limit: 100, period: 250, algorithm },
       ];
-      const { admissions, leased, limiters, remaining } = await play(kind, pair);
+      const { admissions, asked, leased, limiters, remaining } = await play(kind, pair);
       // Two windows around an edge; of each, and of what the longer policy had on lease when it ended, no more than its limit.
       expect(mostInAnyWindow(admissions, 2 * (100 / 100))).toBeLessThanOrEqual(2 * (100 + 100));
-      expect(admissions.length).toBeGreaterThan((60 * FAST.forMs) / 250 / 2);
+      expect(admissions.length).toBeGreaterThan(Math.min(asked, (60 * FAST.forMs) / 250) / 2);
       expect(leased).toBeGreaterThan(0);
-      await sleep(SILENCE_MS + 500);
-      expect(heldBy(limiters)).toBe(0);
-      expect([await remaining(0), await remaining(1)]).toEqual([60, 100]);
+      await eventually(() => heldBy(limiters) === 0, SILENCE);
+      await eventually(async () => (await remaining(0)) === 60 && (await remaining(1)) === 100, SILENCE);
       for (const limiter of limiters) expect(await limiter.consume(KEY)).toMatchObject({ allowed: true });
     },
   );
