@@ -64,7 +64,7 @@ async function heatOf(bench: Workbench): Promise<Heat> {
       {
         ...{ ...cost, name: "http/refused", ours: REFUSING, peers: [BARE, CONSTANT_REFUSAL, IN_MEMORY_REFUSING] },
         marks: [
-          { peer: CONSTANT_REFUSAL, atMost: NEAR },
+          { peer: BARE, atMost: 1 / 0.8 },
           { peer: IN_MEMORY_REFUSING, atMost: 0.95 },
         ],
       },
