@@ -26,14 +26,31 @@ export function windowGauge(shapes: readonly LeasableWindowShape[], isClockStead
   return shapes[0]?.kind === "fixed-window" ? new FixedGauge(limit) : new CounterGauge(limit, shapes, isClockSteady);
 }
 
-/** Served and spent from one start to the next. What is spent after a window's end counts to the next one. */
-class FixedGauge implements WindowGauge {
+/** What has been admitted of one window, in tokens. */
+class WindowCount {
   readonly unitsPerToken = 1;
-  readonly capacity: number;
   level = 0;
+
+  admit(tokens: number): void {
+    this.level += tokens;
+  }
+
+  giveBack(tokens: number): void {
+    this.level = Math.max(0, this.level - tokens);
+  }
+
+  clear(): void {
+    this.level = 0;
+  }
+}
+
+/** Served and spent from one start to the next. What is spent after a window's end counts to the next one. */
+class FixedGauge extends WindowCount implements WindowGauge {
+  readonly capacity: number;
   #endUs = Number.POSITIVE_INFINITY;
 
   constructor(limit: number) {
+    super();
     this.capacity = limit;
   }
 
@@ -49,18 +66,6 @@ class FixedGauge implements WindowGauge {
 
   stretch(us: number): void {
     this.#endUs += us;
-  }
-
-  admit(tokens: number): void {
-    this.level += tokens;
-  }
-
-  giveBack(tokens: number): void {
-    this.level = Math.max(0, this.level - tokens);
-  }
-
-  clear(): void {
-    this.level = 0;
   }
 }
 
@@ -143,9 +148,7 @@ interface Stray {
  * longer one, and not settled, may still be spent, beside the limit of the next window. A counter is then no better than a fixed
  * window, since the shorter policy knows nothing of what the longer one let in since.
  */
-export class TwoPeriodsGauge implements WindowGauge {
-  readonly unitsPerToken = 1;
-  level = 0;
+export class TwoPeriodsGauge extends WindowCount implements WindowGauge {
   readonly #limit: number;
   readonly #longestUs: number;
   #startUs = Number.NEGATIVE_INFINITY;
@@ -157,6 +160,7 @@ export class TwoPeriodsGauge implements WindowGauge {
   #strays: Stray[] = [];
 
   constructor(limit: number, longestUs: number) {
+    super();
     this.#limit = limit;
     this.#longestUs = longestUs;
   }
@@ -201,17 +205,5 @@ export class TwoPeriodsGauge implements WindowGauge {
 
   stretch(): void {
     throw new Error("Windows of two periods are gauged on a clock that goes on.");
-  }
-
-  admit(tokens: number): void {
-    this.level += tokens;
-  }
-
-  giveBack(tokens: number): void {
-    this.level = Math.max(0, this.level - tokens);
-  }
-
-  clear(): void {
-    this.level = 0;
   }
 }
