@@ -1,5 +1,5 @@
 import type { Clock } from "spillway";
-import { stopWatching, watchAbort } from "./abort-watch.ts";
+import { onAbort } from "spillway/kit";
 import { type AdmissionTuning, type ResolvedAdmissionOptions, tuned } from "./admission-options.ts";
 import { type AcquireOptions, type Ask, askOf } from "./ask.ts";
 import { Line } from "./line.ts";
@@ -206,7 +206,7 @@ export class Controller implements PermitOwner, WaiterOwner {
   #waiter(ask: Ask, answer: Answer, nowMs: number, dueMs: number): Waiter {
     const waiter = new Waiter(this, ask, answer, nowMs, dueMs);
     if (ask.signal === undefined) return waiter;
-    watchAbort(waiter, () => {
+    waiter.stopWatching = onAbort(ask.signal, () => {
       const shed = this.#cancel(waiter);
       if (shed !== undefined) this.#tell(waiter, shed);
     });
@@ -299,7 +299,7 @@ export class Controller implements PermitOwner, WaiterOwner {
     if (waiter.state === "waiting") this.#line.remove(waiter);
     else this.#room.active -= waiter.ask.cost;
     waiter.state = "answered";
-    stopWatching(waiter);
+    waiter.stopWatching?.();
     const shed = this.#shed("cancelled", waiter.ask, nowMs);
     this.#lineChanged(nowMs);
     return shed;
@@ -307,7 +307,7 @@ export class Controller implements PermitOwner, WaiterOwner {
 
   /** What an answer throws is nobody's to catch here: it must not keep others from theirs. */
   #tell(waiter: Waiter, answer: Permit | Shed): void {
-    stopWatching(waiter);
+    waiter.stopWatching?.();
     try {
       hand(waiter.answer, answer);
     } catch (error) {

@@ -43,8 +43,8 @@ export class Waiter implements Place {
   heapIndex = -1;
   /** There while it is in the line and has one. */
   deadline: Deadline | undefined = undefined;
-  /** Listens to the signal while there is no answer. */
-  onAbort: (() => void) | undefined = undefined;
+  /** Ends the watch on the signal; to be called with the answer, since a signal may live long after and must not keep the waiter. */
+  stopWatching: (() => void) | undefined = undefined;
   readonly #owner: WaiterOwner;
 
   constructor(owner: WaiterOwner, ask: Ask, answer: Answer, arrivedMs: number, dueMs: number) {

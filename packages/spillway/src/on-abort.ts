@@ -8,7 +8,7 @@ const fans = new WeakMap<AbortSignal, Fan>();
 
 /**
  * Calls `run` once when `signal` is aborted. Precondition: it is not yet.
- * @returns what takes it back; the signal keeps nothing then.
+ * @returns what takes it back; the signal keeps nothing then, and what another one's `run` takes back is not called.
  */
 export function onAbort(signal: AbortSignal, run: () => void): () => void {
   const fan = fans.get(signal) ?? newFan(signal);
@@ -23,9 +23,8 @@ export function onAbort(signal: AbortSignal, run: () => void): () => void {
 function newFan(signal: AbortSignal): Fan {
   const runs = new Set<() => void>();
   const listener = () => {
-    const all = [...runs];
+    for (const run of runs) run();
     runs.clear();
-    for (const run of all) run();
   };
   const fan = { runs, listener };
   fans.set(signal, fan);
