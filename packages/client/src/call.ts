@@ -6,7 +6,6 @@ import { passGates, type Refusal } from "./gates.ts";
 import type { Attempt, Outcome, StopReason } from "./outcome.ts";
 import { readQuotas } from "./quota-state.ts";
 import { decideRetry, type RetryDecision, type Verdict } from "./retry-decision.ts";
-import { isThenable } from "./safe-callback.ts";
 import { type AttemptResult, letGo, sendAttempt } from "./send-attempt.ts";
 import { errorCodeOf, healthOf, isUnsent, verdictOfAnswer, verdictOfError } from "./verdict.ts";
 import { waitFor } from "./wait.ts";
@@ -166,7 +165,6 @@ export class Call {
       method: request.method,
     });
     if (said === undefined || typeof said === "boolean") return said;
-    if (isThenable(said)) said.then(undefined, () => undefined);
     throw invalidOption("retry.shouldRetry", "a function that gives true, false or undefined, at once", said);
   }
 

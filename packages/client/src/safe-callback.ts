@@ -1,4 +1,4 @@
-import { thrownText } from "spillway/kit";
+import { onRejection, thrownText } from "spillway/kit";
 
 type Listener<Event> = (event: Event) => void;
 
@@ -12,8 +12,7 @@ export function safeListener<Event>(name: string, listener: Listener<Event> | un
   };
   return (event) => {
     try {
-      const told: unknown = listener(event);
-      if (isThenable(told)) told.then(undefined, (error: unknown) => warn("rejected", error));
+      onRejection(listener(event), (error) => warn("rejected", error));
     } catch (error) {
       warn("threw", error);
     }
@@ -29,8 +28,3 @@ export function safeRandom(random: () => number): () => number {
 }
 
 const ALMOST_ONE = 1 - Number.EPSILON / 2;
-
-/** Whether a function that should have answered at once has returned a promise, of whatever library. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
-}

@@ -1,4 +1,4 @@
-import { isThenable, thrownText } from "spillway/kit";
+import { onRejection, thrownText } from "spillway/kit";
 
 /** Each has its section in `docs/warnings.md`. */
 export type SetupWarningCode =
@@ -49,8 +49,7 @@ export function setupWarning(code: SetupWarningCode, message: string): SetupWarn
 /** The listener of a user: what it throws is its caller's matter, what a promise that it returns rejects with is a process warning. */
 export function heardBy(listener: WarningListener): WarningListener {
   return (warning) => {
-    const told: unknown = listener(warning);
-    if (isThenable(told)) told.then(undefined, (error: unknown) => warnOfRejection(warning, error));
+    onRejection(listener(warning), (error) => warnOfRejection(warning, error));
   };
 }
 

@@ -4,4 +4,4 @@ export { durationUs } from "./duration.ts";
 export { invalidOption, thrownText } from "./errors.ts";
 export { onAbort } from "./on-abort.ts";
 export { requireNumber, requireObject, requireWhole } from "./options.ts";
-export { dropRejection, isThenable } from "./thenable.ts";
+export { dropRejection, isThenable, onRejection } from "./thenable.ts";

@@ -3,7 +3,12 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/** A promise that nobody waits for must not end the process. */
+/** Tells what a promise rejects with that nobody waits for, and that must not end the process. */
+export function onRejection(value: unknown, tell: (error: unknown) => void): void {
+  if (isThenable(value)) value.then(undefined, tell);
+}
+
+/** As `onRejection`, where it is of no interest. */
 export function dropRejection(value: unknown): void {
-  if (isThenable(value)) value.then(undefined, () => {});
+  onRejection(value, () => {});
 }

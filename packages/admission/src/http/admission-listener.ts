@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isThenable, thrownText } from "spillway/kit";
+import { onRejection, thrownText } from "spillway/kit";
 import type { Admission } from "../admission.ts";
 import type { AcquireOptions } from "../ask.ts";
 import { invalidOption, requireMembers } from "../option-error.ts";
@@ -44,8 +44,7 @@ export function withAdmission(
   const fail = faultReply();
   const refuse = (request: IncomingMessage, response: ServerResponse, shed: Shed): void => {
     try {
-      const told: unknown = onShed?.(request, shed);
-      if (isThenable(told)) told.then(undefined, (error: unknown) => fail(error));
+      onRejection(onShed?.(request, shed), (error) => fail(error));
       // Someone else may have replied meanwhile, a timeout for one.
       if (response.headersSent) return;
       const { headers, body } = replyOf(shed);

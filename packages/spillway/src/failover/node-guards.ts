@@ -3,7 +3,7 @@ import type { Clock } from "../clock.ts";
 import { type SpillwayError, thrownText } from "../errors.ts";
 import type { HealthView, NodeHealth, StateChange } from "../health.ts";
 import type { Store } from "../stores/store.ts";
-import { isThenable } from "../thenable.ts";
+import { onRejection } from "../thenable.ts";
 import type { BreakerState } from "./circuit-breaker.ts";
 import { NodeGuard, nodeOf } from "./guarded-store.ts";
 
@@ -155,8 +155,7 @@ export class NodeGuards {
     const change: StateChange = { store: this.#store.name, node, state, reason, message };
     publish("spillway:state", change);
     try {
-      const told = this.#listener.onStateChange(change);
-      if (isThenable(told)) told.then(undefined, (error: unknown) => warnOf("rejected", error));
+      onRejection(this.#listener.onStateChange(change), (error) => warnOf("rejected", error));
     } catch (error) {
       // A listener's fault must not reach the callers who wait behind this change.
       warnOf("threw", error);
